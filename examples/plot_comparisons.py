@@ -15,7 +15,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from frobmetric import ObjectSplit, TripletFrobMetric, accuracy_difference, noise_ceiling
+from frobmetric import TripletFrobMetric
+from frobmetric.evaluation import ObjectSplit, accuracy_difference, noise_ceiling
 
 rng = np.random.default_rng(0)
 X = load_digits().data[:200]

@@ -486,41 +486,11 @@ def other_value(entry: Entry, name: str) -> Any:
     return {int: lambda: now + 1, float: lambda: now / 2 + 0.001}.get(type(now), lambda: 2)()
 
 
-CHANGED = "30.1: a parameter that is changed after a fit changes an answer, and none is refused"
-REREAD = "30.1: certify and check read parameters of now, not of the fit"
-HALF = "29.4: an error in a fit leaves the estimator half changed"
 WASTED = "30: Ctrl-C in the last solve of an adapter throws the map so far away"
-NOWHERE = "30.3: a warning does not point at the user's line"
 #: Known defects as patterns of "contract: entry, what is tried", and why they fail (with the number
 #: of the issue). Each is an expected failure, which must turn into a pass when it is mended.
 DEFECTS: dict[str, str] = {
-    "set_params: *FrobMetric*, kernel": CHANGED,
-    "set_params: *FrobMetric polynomial, degree": CHANGED,
-    "set_params: *FrobMetric polynomial, coef0": CHANGED,
-    "set_params: EmbeddingAdapter*, unit_length": CHANGED,
-    "set_params: EncoderBridge*, unit_length": CHANGED,
-    "set_params: MaximumVarianceUnfolding*, metric": CHANGED,
-    "set_params: NearestClass*, n_neighbors": CHANGED,
-    "set_params: NearestClass*, rule": CHANGED,
-    "set_params: NearestVote*, n_neighbors": CHANGED,
-    "no parameter is read: *FrobMetric*": REREAD,
-    "no parameter is read: BoostMetric": REREAD,
-    "no parameter is read: EmbeddingAdapter*": REREAD,
-    "no parameter is read: EncoderBridge any length": CHANGED,
-    "no parameter is read: Nearest*": CHANGED,
-    "values: MaximumVarianceUnfolding*, metric": HALF,
-    "bad data: MarginalizedKNN*, *answers*": HALF,
-    "an error of a callback: MaximumVarianceUnfolding*": HALF,
-    "an error anywhere: EmbeddingAdapter*": HALF,
-    "an error anywhere: MaximumVarianceUnfolding*": HALF,
-    "an error anywhere: Nearest*": HALF,
-    "an error anywhere: MarginalizedKNN*": HALF,
-    "Ctrl-C anywhere: MarginalizedKNN*": HALF,
-    "an error late in a fit: *": HALF,
-    "Ctrl-C in the last solve: FrobMetricCV": "30.2: after Ctrl-C there is no classifier",
     "Ctrl-C in the last solve: EmbeddingAdapter*": WASTED,
-    "where warnings point: [!M]*": NOWHERE,
-    "where warnings point: MMC*": NOWHERE,
     "extreme units: MaximumVarianceUnfolding landmarks, -480": "30: the division overflows",
     "extreme units: LFDA, -*": "30: LFDA maps samples of size 1e-48 to nearly zero without a word",
 }

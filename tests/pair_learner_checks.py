@@ -3,15 +3,14 @@
 import numpy as np
 from sklearn.datasets import load_iris
 
-from frobmetric import wrap_pairs
-from frobmetric.learning.constraints import Constraints
+from frobmetric.learning.constraints import DrawnConstraints, wrap_pairs
 
 IRIS, CLASSES = load_iris(return_X_y=True)
 
 
 def iris_pairs(n=60, seed=0):
     """Return similar and dissimilar pairs of iris as row numbers, with their labels."""
-    rows = Constraints(CLASSES).positive_negative_pairs(n, random_state=seed)
+    rows = DrawnConstraints(CLASSES).positive_negative_pairs(n, random_state=seed)
     return wrap_pairs(np.arange(len(IRIS)), rows)
 
 

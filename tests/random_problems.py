@@ -17,12 +17,11 @@ from frobmetric.core import (
     Pairs,
     Product,
     Quadruplets,
-    Scores,
     Sparse,
     Stack,
     Triplets,
 )
-from frobmetric.core.constraints import PairDifferences
+from frobmetric.core.constraints import PairDifferences, Scores
 from frobmetric.core.weights import Vectors, WeightedPairs, WeightedQuadruplets
 
 

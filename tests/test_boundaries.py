@@ -7,25 +7,28 @@ import pytest
 
 from frobmetric import (
     LMNN,
-    Constraints,
     FrobMetric,
     FrobMetricCV,
     PairFrobMetric,
     compare,
     learners,
     triplets_from_pairs,
-    wrap_pairs,
 )
 from frobmetric.checks.samples import check_cv
 from frobmetric.comparisons import read_comparisons
-from frobmetric.core import PSD, Factored, FrobeniusSDP, Hinge, MatrixFree, Quadruplets, certify
+from frobmetric.core import PSD, FrobeniusSDP, Hinge, MatrixFree, Quadruplets, certify
 from frobmetric.core.checks import read_values
+from frobmetric.core.points import Factored
 from frobmetric.embeddings import Labels, learn_query_map
-from frobmetric.evaluation import PairedErrors, comparison_accuracy, reciprocal_rank
+from frobmetric.evaluation import comparison_accuracy
+from frobmetric.evaluation.paired import PairedErrors
+from frobmetric.evaluation.retrieval import reciprocal_rank
 from frobmetric.exceptions import ConvergenceWarning
 from frobmetric.export import map_function
 from frobmetric.learning import mine_triplets
-from frobmetric.manifold import MaximumVarianceUnfolding, coranking_matrix, neighbor_graph
+from frobmetric.learning.constraints import DrawnConstraints, wrap_pairs
+from frobmetric.manifold import MaximumVarianceUnfolding, neighbor_graph
+from frobmetric.manifold.quality import coranking_matrix
 from frobmetric.model import explain_search
 from frobmetric.neighbors import knn_predict
 from frobmetric.runtime.environment import limit_threads
@@ -74,7 +77,7 @@ REFUSED = {
         "neighbors=.* is not known",
     ),
     "flag": (
-        lambda: Constraints(Y).positive_negative_pairs(3, same_length=np.array([1, 2])),
+        lambda: DrawnConstraints(Y).positive_negative_pairs(3, same_length=np.array([1, 2])),
         "same_length is .*; expected True or False",
     ),
     "threads": (lambda: limit_threads(0).__enter__(), "n_jobs is 0; expected a number of threads"),

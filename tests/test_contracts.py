@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from frobmetric.core import FrobeniusSDP, Mixed, Stack
+from frobmetric.core import FrobeniusSDP, Stack
 from frobmetric.core.constraints import CONSTRAINTS
-from frobmetric.core.losses import LOSSES
+from frobmetric.core.losses import LOSSES, Mixed
 from frobmetric.core.weights import WEIGHTS
 from random_problems import (
     EXAMPLES,

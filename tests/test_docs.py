@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import frobmetric
+from frobmetric.core.solution import Certificate
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "paper/README.md"]
@@ -214,7 +215,7 @@ def test_the_long_examples_exist():
 
 
 def test_a_printed_certificate_would_be_noticed():
-    certificate = frobmetric.Certificate(
+    certificate = Certificate(
         primal=248.8, dual=248.7, gap=0.1, relative_gap=4e-4, distance_bound=0.4, min_eigenvalue=0.0
     )
     assert MACHINE_DEPENDENT.search(str(certificate))

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from frobmetric.core import Mixed
-from frobmetric.core.losses import LOSSES
+from frobmetric.core.losses import LOSSES, Mixed
 from frobmetric.solvers import FROBENIUS_SOLVERS, solve
 from random_problems import EXAMPLES, cvxpy_optimum, make_feasible, make_loss, random_problem
 

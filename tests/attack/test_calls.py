@@ -16,7 +16,7 @@ from attack.suite.calls.mutations import HOSTILE, JUNK, mutate
 from attack.suite.calls.table import INNER, RECORDS, entries, find
 from attack.suite.calls.verdict import NoAnswer, judge_answer
 from attack.suite.calls.worker import attempt, draw, judge
-from frobmetric.evaluation import ComparisonRow
+from frobmetric.evaluation.row import ComparisonRow
 
 ROOMS = (
     "core",

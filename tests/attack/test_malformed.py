@@ -5,16 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
-from frobmetric import (
-    BoostMetric,
-    Constraints,
-    FrobMetric,
-    ObjectSplit,
-    frob_path,
-    knn_error,
-    solve,
-    solve_sdp,
-)
+from frobmetric import BoostMetric, FrobMetric, frob_path, knn_error, solve, solve_sdp
 from frobmetric.core import (
     PSD,
     FrobeniusSDP,
@@ -24,12 +15,14 @@ from frobmetric.core import (
     Nonnegative,
     Pairs,
     Quadruplets,
-    Scores,
     Sparse,
     Stack,
     Triplets,
     certify,
 )
+from frobmetric.core.constraints import Scores
+from frobmetric.evaluation import ObjectSplit
+from frobmetric.learning.constraints import DrawnConstraints
 from frobmetric.sdp import certify_sdp, make_sdp, solve_norm_bounded, write_sdpa
 from frobmetric.solvers import State
 
@@ -293,6 +286,6 @@ def test_rows_given_as_matrices():
 def test_seeds_that_are_none():
     for seed in (-1, 2**32, 10**400):
         with pytest.raises(ValueError, match=r"random_state is .*; expected a seed from 0 to"):
-            Constraints([0, 0, 1, 1]).chunks(1, random_state=seed)
+            DrawnConstraints([0, 0, 1, 1]).chunks(1, random_state=seed)
         with pytest.raises(ValueError, match="'random_state' parameter of ObjectSplit must be"):
             list(ObjectSplit(2, random_state=seed).split(ROWS[:, :3]))

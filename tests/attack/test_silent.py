@@ -7,10 +7,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from frobmetric import (
-    GMML,
     ITML,
-    MMC,
-    SDML,
     BoostMetric,
     FrobMetric,
     MarginalizedKNN,
@@ -25,6 +22,7 @@ from frobmetric import (
 )
 from frobmetric.app.tables.reading import read_table
 from frobmetric.core import Hinge, Triplets
+from frobmetric.learners import GMML, MMC, SDML
 from frobmetric.neighbors import NearestVote
 
 X, Y = load_iris(return_X_y=True)

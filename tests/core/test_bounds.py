@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from frobmetric.core import (
     PSD,
     AtLeast,
-    Certificate,
     CertificateError,
     Equal,
     FrobeniusSDP,
@@ -21,12 +20,12 @@ from frobmetric.core import (
     Sparse,
     SquaredHinge,
     Triplets,
-    Unfactored,
     certify,
 )
 from frobmetric.core.bounds import dual_bound, lowest_eigenvalue, primal_bound
-from frobmetric.core.points import Blocks, Diagonal, Factored
+from frobmetric.core.points import Blocks, Diagonal, Factored, Unfactored
 from frobmetric.core.rounding import TINY, gamma, inner, norm, row_norms
+from frobmetric.core.solution import Certificate
 from frobmetric.solvers import solve
 from random_problems import EXAMPLES, MORE_EXAMPLES, dense_rows, member
 

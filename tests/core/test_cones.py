@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frobmetric.core import PSD, Face, Nonnegative, NumericalError, Product
+from frobmetric.core import PSD, Nonnegative, NumericalError, Product
+from frobmetric.core.cones import Face
 from random_problems import symmetric
 
 

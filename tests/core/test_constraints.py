@@ -4,16 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from frobmetric.core import (
-    Bilinear,
-    NeighborTriplets,
-    Pairs,
-    Quadruplets,
-    Scores,
-    Sparse,
-    Stack,
-    Triplets,
-)
+from frobmetric.core import Bilinear, NeighborTriplets, Pairs, Quadruplets, Sparse, Stack, Triplets
+from frobmetric.core.constraints import Scores
 from random_problems import symmetric
 
 

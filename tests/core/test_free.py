@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frobmetric import CertificateError, FrobeniusSDP, certify, solve
-from frobmetric.core import AllMatrices, Bilinear, Hinge, NumericalError, SquaredHinge, Unfactored
+from frobmetric import FrobeniusSDP, certify, solve
+from frobmetric.core import AllMatrices, Bilinear, Hinge, NumericalError, SquaredHinge
+from frobmetric.core.points import Unfactored
+from frobmetric.exceptions import CertificateError
 from frobmetric.solvers import FROBENIUS_SOLVERS
 
 active_set = importlib.import_module("frobmetric.solvers.active_set")

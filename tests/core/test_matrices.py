@@ -6,8 +6,6 @@ import scipy.sparse as sp
 
 from frobmetric.core import (
     PSD,
-    Beside,
-    Face,
     FrobeniusSDP,
     Hard,
     LowRank,
@@ -17,7 +15,9 @@ from frobmetric.core import (
     Sparse,
     Stack,
 )
+from frobmetric.core.cones import Face
 from frobmetric.core.matrices import Scaled
+from frobmetric.core.stacking import Beside
 from random_problems import symmetric
 
 

@@ -8,14 +8,11 @@ import pytest
 from frobmetric.core import (
     PSD,
     Bilinear,
-    Certificate,
     CertificateError,
     Equal,
-    Factored,
     FrobeniusSDP,
     Hinge,
     MatrixFree,
-    Mixed,
     Sparse,
     SquaredHinge,
     Stack,
@@ -24,7 +21,10 @@ from frobmetric.core import (
 )
 from frobmetric.core.bounds import dual_bound, primal_bound
 from frobmetric.core.checks import MOST
+from frobmetric.core.losses import Mixed
+from frobmetric.core.points import Factored
 from frobmetric.core.rounding import EPS
+from frobmetric.core.solution import Certificate
 from frobmetric.solvers import solve
 from random_problems import EXAMPLES, make_loss, psd, random_problem
 

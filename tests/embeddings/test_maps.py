@@ -3,7 +3,7 @@
 import numpy as np
 
 from frobmetric.core import FrobeniusSDP, Hinge, Triplets
-from frobmetric.embeddings import LearnedMap
+from frobmetric.embeddings.maps import LearnedMap
 from frobmetric.solvers import solve
 
 

@@ -44,9 +44,11 @@ from frobmetric import (
     compare,
     knn_error,
 )
-from frobmetric.evaluation import Comparison, ComparisonRow, InterruptedComparison, candidates
+from frobmetric.evaluation import InterruptedComparison, candidates
 from frobmetric.evaluation.candidates import GRIDS, label_learners, read_models
 from frobmetric.evaluation.hints import Hint, Situation, find_hints
+from frobmetric.evaluation.row import ComparisonRow
+from frobmetric.evaluation.table import Comparison
 
 compare_module = import_module("frobmetric.evaluation.compare")
 SOURCE = Path(__file__).resolve().parents[2] / "src"

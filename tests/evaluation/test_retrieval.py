@@ -13,14 +13,9 @@ from sklearn.metrics import ndcg_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import NearestNeighbors
 
-from frobmetric.evaluation import (
-    Measure,
-    make_retrieval_scorer,
-    ndcg_at_k,
-    ranking,
-    recall_at_k,
-    reciprocal_rank,
-)
+from frobmetric.evaluation import make_retrieval_scorer, ndcg_at_k, ranking, recall_at_k
+from frobmetric.evaluation.ranking import Measure
+from frobmetric.evaluation.retrieval import reciprocal_rank
 
 SIMILARITY = {
     "euclidean": lambda q, D: -np.square(q - D).sum(axis=1),

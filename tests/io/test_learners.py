@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from frobmetric import Constraints, learners
+from frobmetric import learners
 from frobmetric.io import load, save
+from frobmetric.learning.constraints import DrawnConstraints
 from model_files import contents, write
 
 X, y = load_iris(return_X_y=True)
@@ -15,7 +16,7 @@ PAIRS, KINDS = X[RNG.integers(150, size=(60, 2))], np.where(RNG.random(60) < 0.5
 TUPLES = {
     **dict.fromkeys(["ITML", "MMC", "GMML", "SDML"], (PAIRS, KINDS)),
     "LSML": (X[RNG.integers(150, size=(60, 4))],),
-    "SCML": (X[Constraints(y).generate_knntriplets(X, 2, 2)],),
+    "SCML": (X[DrawnConstraints(y).generate_knntriplets(X, 2, 2)],),
 }
 OPTIONS = {"SDML": {"balance_param": 1e-5}, "SDML_Supervised": {"balance_param": 1e-5}}
 

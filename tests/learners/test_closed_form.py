@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
 
-from frobmetric import LFDA, RCA, Constraints, Covariance, RCA_Supervised
+from frobmetric.learners import LFDA, RCA, Covariance, RCA_Supervised
+from frobmetric.learning.constraints import DrawnConstraints
 
 X, y = load_iris(return_X_y=True)
 
@@ -15,7 +16,7 @@ def test_covariance_is_the_inverse():
 
 
 def test_rca_whitens_what_differs_within_chunks():
-    chunks = Constraints(y).chunks(40, 3, random_state=0)
+    chunks = DrawnConstraints(y).chunks(40, 3, random_state=0)
     Z = RCA().fit(X, chunks).transform(X)
     Z = np.concatenate([Z[chunks == c] - Z[chunks == c].mean(axis=0) for c in range(40)])
     np.testing.assert_allclose(Z.T @ Z / len(Z), np.eye(4), atol=1e-9)
@@ -87,7 +88,7 @@ def test_types_of_embeddings():
 
 
 def test_chunks_of_rca_by_position_and_by_both_names():
-    chunks = Constraints(y).chunks(40, 3, random_state=0)
+    chunks = DrawnConstraints(y).chunks(40, 3, random_state=0)
     by_place = RCA().fit(X, chunks).components_
     np.testing.assert_array_equal(RCA().fit(X, chunks=chunks).components_, by_place)
     np.testing.assert_array_equal(RCA().fit(X, y=chunks).components_, by_place)

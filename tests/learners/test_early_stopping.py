@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_diabetes, make_regression
 from sklearn.exceptions import ConvergenceWarning
 
-from frobmetric import MLKR
+from frobmetric.learners import MLKR
 from frobmetric.learners.early_stopping import (
     Fold,
     best_multiple,

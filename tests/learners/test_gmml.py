@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from frobmetric import GMML, GMML_Supervised
+from frobmetric.learners import GMML, GMML_Supervised
 from pair_learner_checks import CLASSES, IRIS, class_separation, iris_pairs
 
 

@@ -6,8 +6,9 @@ from scipy.optimize import check_grad
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 
-from frobmetric import ITML, ITML_Supervised
+from frobmetric import ITML
 from frobmetric.exceptions import NonPSDError
+from frobmetric.learners import ITML_Supervised
 from frobmetric.learners.logdet import LogDetProblem
 from pair_learner_checks import CLASSES, IRIS, class_separation, iris_pairs
 

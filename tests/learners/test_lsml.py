@@ -8,8 +8,9 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from frobmetric import LSML, Constraints, LSML_Supervised
+from frobmetric.learners import LSML, LSML_Supervised
 from frobmetric.learners.residuals import SquaredResiduals
+from frobmetric.learning.constraints import DrawnConstraints
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*distinct .*similar pairs were found")
 
@@ -148,7 +149,7 @@ def test_iris_is_separated():
     X, y = load_iris(return_X_y=True)
     metric = LSML_Supervised(n_constraints=200, random_state=0).fit(X, y)
     Z = metric.transform(X)
-    a, b, c, d = Constraints(y).positive_negative_pairs(1000, random_state=1)
+    a, b, c, d = DrawnConstraints(y).positive_negative_pairs(1000, random_state=1)
     within = np.linalg.norm(Z[a] - Z[b], axis=1).mean()
     assert within < 0.8 * np.linalg.norm(Z[c] - Z[d], axis=1).mean()
     assert metric.certificate_.relative_gap <= 1e-3

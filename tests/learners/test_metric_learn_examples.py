@@ -1,4 +1,4 @@
-"""Code as users of metric-learn have it, with `import frobmetric as metric_learn`."""
+"""Code as users of metric-learn have it, with `import frobmetric.learners as metric_learn`."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,9 @@ from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-import frobmetric as metric_learn
+import frobmetric.learners as metric_learn
 from frobmetric.exceptions import PreprocessorError
+from frobmetric.learning.constraints import DrawnConstraints, wrap_pairs
 
 X, Y = load_iris(return_X_y=True)
 PAIRS = [
@@ -157,8 +158,8 @@ def test_a_preprocessor_is_not_called_for_formed_tuples():
 
 
 def test_pairs_from_labels_and_wrapped():
-    constraints = metric_learn.Constraints(Y)
-    pairs, y = metric_learn.wrap_pairs(
+    constraints = DrawnConstraints(Y)
+    pairs, y = wrap_pairs(
         X, constraints.positive_negative_pairs(100, random_state=np.random.RandomState(1))
     )
     train, test, y_train, y_test = train_test_split(pairs, y, random_state=0)

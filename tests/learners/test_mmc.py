@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from frobmetric import MMC, MMC_Supervised
 from frobmetric.exceptions import NonPSDError
+from frobmetric.learners import MMC, MMC_Supervised
 from frobmetric.learners.spread import DiagonalSpreadProblem, SpreadProblem
 from pair_learner_checks import CLASSES, IRIS, class_separation, iris_pairs
 

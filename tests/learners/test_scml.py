@@ -8,10 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 from sklearn.preprocessing import StandardScaler
 
-from frobmetric import SCML, Constraints, SCML_Supervised
 from frobmetric.core import Triplets
 from frobmetric.core.threads import one_thread
-from frobmetric.learners import bases, combination
+from frobmetric.learners import SCML, SCML_Supervised, bases, combination
+from frobmetric.learning.constraints import DrawnConstraints
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*directions have a positive weight")
 
@@ -259,7 +259,7 @@ def test_triplets_of_labels_are_those_of_the_constraints():
     X, y = load_iris(return_X_y=True)
     X, first = np.unique(X, axis=0, return_index=True)
     y = y[first]
-    index = Constraints(y).generate_knntriplets(X, 3, 10)
+    index = DrawnConstraints(y).generate_knntriplets(X, 3, 10)
     basis = np.vstack([np.eye(4), np.ones((1, 4)), [[1, -1, 0, 0]]])
     first = SCML_Supervised(basis=basis, tol=1e-6).fit(X, y).certificate_
     second = SCML(basis=basis, tol=1e-6, preprocessor=X).fit(index).certificate_

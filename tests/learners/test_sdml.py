@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from frobmetric import SDML, SDML_Supervised
 from frobmetric.exceptions import NonPSDError
+from frobmetric.learners import SDML, SDML_Supervised
 from frobmetric.learners.sparse_inverse import (
     SparseInverseProblem,
     UnboundedError,

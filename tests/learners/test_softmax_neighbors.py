@@ -9,8 +9,8 @@ from sklearn.datasets import load_iris, make_regression
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 
-from frobmetric import MLKR, NCA
-from frobmetric.learners import softmax_neighbors
+from frobmetric import NCA
+from frobmetric.learners import MLKR, softmax_neighbors
 from frobmetric.learners.softmax_neighbors import SameClass, SoftNeighbors, Value
 
 IRIS = load_iris(return_X_y=True)

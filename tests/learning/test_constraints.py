@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from frobmetric import Constraints, wrap_pairs
-from frobmetric.learning.constraints import draw_pairs
+from frobmetric.learning.constraints import DrawnConstraints, draw_pairs, wrap_pairs
 
 labels = st.lists(st.integers(-1, 4), min_size=1, max_size=30).map(np.array)
 
@@ -20,7 +19,7 @@ labels = st.lists(st.integers(-1, 4), min_size=1, max_size=30).map(np.array)
 def test_pairs_have_the_classes_that_they_say(y, n_pairs, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        a, b, c, d = Constraints(y).positive_negative_pairs(n_pairs, random_state=seed)
+        a, b, c, d = DrawnConstraints(y).positive_negative_pairs(n_pairs, random_state=seed)
     assert len(a) == len(b) <= n_pairs
     assert len(c) == len(d) <= n_pairs
     assert (y[np.concatenate([a, b, c, d])] >= 0).all()
@@ -32,25 +31,25 @@ def test_pairs_have_the_classes_that_they_say(y, n_pairs, seed):
 
 
 def test_all_pairs_are_found_if_there_are_just_so_many():
-    a, b, c, _ = Constraints([0, 0, 1]).positive_negative_pairs(2, random_state=0)
+    a, b, c, _ = DrawnConstraints([0, 0, 1]).positive_negative_pairs(2, random_state=0)
     assert sorted(zip(a.tolist(), b.tolist(), strict=True)) == [(0, 1), (1, 0)]
     assert len(c) == 2
 
 
 def test_too_few_pairs_are_said_and_can_be_cut_to_one_length():
     with pytest.warns(UserWarning, match="2 distinct similar pairs were found of 9"):
-        a, b, c, d = Constraints([0, 0, 1, 2]).positive_negative_pairs(9, same_length=True)
+        a, b, c, d = DrawnConstraints([0, 0, 1, 2]).positive_negative_pairs(9, same_length=True)
     assert len(a) == len(b) == len(c) == len(d) == 2
     with pytest.warns(UserWarning, match="0 distinct dissimilar pairs"):
-        assert len(Constraints([0, 0]).positive_negative_pairs(1)[2]) == 0
+        assert len(DrawnConstraints([0, 0]).positive_negative_pairs(1)[2]) == 0
     with pytest.raises(ValueError, match="n_constraints is 0"):
-        Constraints([0, 0, 1]).positive_negative_pairs(0)
+        DrawnConstraints([0, 0, 1]).positive_negative_pairs(0)
 
 
 def test_the_seed_repeats_a_draw():
     y = np.arange(100) % 4
     first, again, other = (
-        np.concatenate(Constraints(y).positive_negative_pairs(30, random_state=seed))
+        np.concatenate(DrawnConstraints(y).positive_negative_pairs(30, random_state=seed))
         for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first, again)
@@ -68,7 +67,7 @@ def test_rows_are_drawn_in_proportion_to_their_weights():
 
 def test_wrapped_pairs_are_points_and_labels():
     X, y = load_iris(return_X_y=True)
-    a, b, c, d = Constraints(y).positive_negative_pairs(20, random_state=0)
+    a, b, c, d = DrawnConstraints(y).positive_negative_pairs(20, random_state=0)
     pairs, kinds = wrap_pairs(X, (a, b, c, d))
     np.testing.assert_array_equal(pairs, X[np.column_stack([np.r_[a, c], np.r_[b, d]])])
     np.testing.assert_array_equal(kinds, np.repeat([1, -1], 20))
@@ -85,14 +84,14 @@ def test_many_numbers_are_not_checked_one_by_one():
 
 def test_triplets_are_those_of_nearest_neighbours():
     X = np.array([[0.0], [1.0], [3.0], [4.0], [4.5], [99.0]])
-    triplets = Constraints([0, 0, 0, 1, 1, -1]).generate_knntriplets(X, 1, 1)
+    triplets = DrawnConstraints([0, 0, 0, 1, 1, -1]).generate_knntriplets(X, 1, 1)
     expected = [[0, 1, 3], [1, 0, 3], [2, 1, 3], [3, 4, 2], [4, 3, 2]]
     assert sorted(triplets.tolist()) == expected
 
 
 def test_rows_without_label_keep_their_numbers():
     X = np.array([[0.0], [50.0], [1.0], [3.0], [4.0]])
-    triplets = Constraints([0, -1, 0, 1, 1]).generate_knntriplets(X, 1, 1)
+    triplets = DrawnConstraints([0, -1, 0, 1, 1]).generate_knntriplets(X, 1, 1)
     assert 1 not in triplets
     assert [2, 0, 3] in triplets.tolist()
 
@@ -103,9 +102,9 @@ def test_chunks_are_disjoint_and_of_one_class(y, n_chunks, size, seed):
     room = sum(np.count_nonzero(y == label) // size for label in range(5))
     if n_chunks > room:
         with pytest.raises(ValueError, match=f"the classes have room for {room}"):
-            Constraints(y).chunks(n_chunks, size, random_state=seed)
+            DrawnConstraints(y).chunks(n_chunks, size, random_state=seed)
         return
-    chunks = Constraints(y).chunks(n_chunks, size, random_state=seed)
+    chunks = DrawnConstraints(y).chunks(n_chunks, size, random_state=seed)
     assert chunks.shape == y.shape
     for number in range(n_chunks):
         members = y[chunks == number]
@@ -118,8 +117,8 @@ def test_too_many_impostors_warn_and_all_are_used():
     X = np.array([[0.0], [1.0], [5.0], [6.0], [7.0], [9.0]])
     y = [0, 0, 1, 1, 1, -1]
     with pytest.warns(UserWarning, match=r"k_impostor=3 .* other classes than 1 \(2\)"):
-        triplets = Constraints(y).generate_knntriplets(X, 1, 3)
+        triplets = DrawnConstraints(y).generate_knntriplets(X, 1, 3)
     with pytest.warns(UserWarning, match="0 .3., 1 .2."):
-        more = Constraints(y).generate_knntriplets(X, 1, 4)
+        more = DrawnConstraints(y).generate_knntriplets(X, 1, 4)
     np.testing.assert_array_equal(triplets, more)
     assert sorted(np.bincount(triplets[:, 0]).tolist()) == [2, 2, 2, 3, 3]

@@ -14,8 +14,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from frobmetric import FrobMetric, FrobMetricCV
 from frobmetric.core.points import Factored
 from frobmetric.learning import samples as samples_module
-from frobmetric.learning.journal import from_arrays, to_arrays
-from frobmetric.learning.samples import Progress
+from frobmetric.learning.journal import Progress, from_arrays, to_arrays
 from frobmetric.model.sets import GivenTriplets
 from frobmetric.runtime.checkpoint import Checkpoint
 from frobmetric.solvers import Interrupted

@@ -8,7 +8,8 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 
 from frobmetric import FrobMetric, FrobMetricCV, RowFile
-from frobmetric.learning.sharded import ShardedSamples, search
+from frobmetric.learning.sharded import search
+from frobmetric.learning.sharded.samples import ShardedSamples
 from frobmetric.learning.units import spread_rows
 from frobmetric.search import mining as _mining
 from frobmetric.search import sketches as _sketches

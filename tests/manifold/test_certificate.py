@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from frobmetric.core import Certificate
-from frobmetric.manifold import UnfoldingCertificate, certify_unfolding
-from frobmetric.manifold.certificate import make_certificate
+from frobmetric.core.solution import Certificate
+from frobmetric.manifold import certify_unfolding
+from frobmetric.manifold.certificate import UnfoldingCertificate, make_certificate
 from frobmetric.manifold.graph import NeighborGraph, neighbor_graph
 from frobmetric.manifold.methods.program import UnfoldingProgram
 

@@ -22,8 +22,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from frobmetric import FrobMetric, FrobMetricCV, NearestClass, knn_error
-from frobmetric.evaluation import PairedErrors, race, selection
+from frobmetric.evaluation import race, selection
 from frobmetric.evaluation.choice import SelectionReport, warn_of_choice
+from frobmetric.evaluation.paired import PairedErrors
 from frobmetric.evaluation.selection import NO_LEARNING, Setting
 from frobmetric.metric import cv as module
 from frobmetric.neighbors import NearestVote

@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from changed_maps import forge
-from frobmetric import CertificateError, FrobMetric, mine_triplets
+from frobmetric import FrobMetric, mine_triplets
+from frobmetric.exceptions import CertificateError
 from frobmetric.learning.problem import LOSSES
 from frobmetric.neighbors import knn_error
 from paper_problem import assert_optimal, cvxpy_optimum, paper_metric

@@ -8,8 +8,9 @@ from sklearn.base import clone
 from sklearn.metrics import fbeta_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from frobmetric import CertificateError, PairFrobMetric
+from frobmetric import PairFrobMetric
 from frobmetric.comparisons.reading import read_tuples
+from frobmetric.exceptions import CertificateError
 from frobmetric.learning.problem import LOSSES
 from frobmetric.learning.triplets import triplets_from_pairs
 from paper_problem import paper_metric

@@ -10,7 +10,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from changed_maps import forge
-from frobmetric import CertificateError, ObjectSplit, QuadrupletFrobMetric, TripletFrobMetric
+from frobmetric import QuadrupletFrobMetric, TripletFrobMetric
+from frobmetric.evaluation import ObjectSplit
+from frobmetric.exceptions import CertificateError
 from frobmetric.learning.problem import LOSSES
 from paper_problem import paper_metric
 

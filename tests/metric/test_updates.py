@@ -12,14 +12,8 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from changed_maps import forge
-from frobmetric import (
-    BoostMetric,
-    CertificateError,
-    FrobMetric,
-    FrobMetricCV,
-    frob_path,
-    mine_triplets,
-)
+from frobmetric import BoostMetric, FrobMetric, FrobMetricCV, frob_path, mine_triplets
+from frobmetric.exceptions import CertificateError
 from frobmetric.learning.coordinates import unit_mean_square
 from paper_problem import assert_optimal, cvxpy_optimum, paper_metric
 

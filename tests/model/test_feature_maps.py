@@ -14,7 +14,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 
 from changed_maps import forge
-from frobmetric import CertificateError, FrobMetric, FrobMetricCV, TripletFrobMetric, mine_triplets
+from frobmetric import FrobMetric, FrobMetricCV, TripletFrobMetric, mine_triplets
+from frobmetric.exceptions import CertificateError
 from frobmetric.learning.coordinates import MOST_DIRECTIONS, Coordinates
 from paper_problem import paper_metric
 

@@ -6,7 +6,8 @@ from sklearn.datasets import load_wine
 
 from figure_checks import assert_inside_the_page
 from frobmetric import FrobMetric, compare
-from frobmetric.evaluation import Comparison, ComparisonRow
+from frobmetric.evaluation.row import ComparisonRow
+from frobmetric.evaluation.table import Comparison
 from frobmetric.plotting import ComparisonDisplay
 
 

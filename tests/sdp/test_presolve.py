@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from frobmetric.core import PSD, Beside, Face, LowRank, MatrixFree, Nonnegative, Product, Sparse
+from frobmetric.core import PSD, LowRank, MatrixFree, Nonnegative, Product, Sparse
+from frobmetric.core.cones import Face
+from frobmetric.core.stacking import Beside
 from frobmetric.sdp import make_sdp, solve_sdp
 from frobmetric.sdp.presolve import (
     drop_rows,

@@ -17,11 +17,9 @@ from frobmetric.core import (
     AtLeast,
     AtMost,
     Equal,
-    Face,
     FrobeniusSDP,
     Hard,
     Hinge,
-    Mixed,
     Nonnegative,
     Pairs,
     Product,
@@ -29,9 +27,11 @@ from frobmetric.core import (
     Sparse,
     SquaredHinge,
 )
+from frobmetric.core.cones import Face
+from frobmetric.core.losses import Mixed
 from frobmetric.core.solution import STATUSES
-from frobmetric.sdp import SDPAAnswer, SDPAError, read_sdpa, solve_sdp, write_sdpa
-from frobmetric.sdp.sdpa import sdpa_objectives, sdpa_status
+from frobmetric.sdp import SDPAError, read_sdpa, solve_sdp, write_sdpa
+from frobmetric.sdp.sdpa import SDPAAnswer, sdpa_objectives, sdpa_status
 from random_problems import blocks, dense_rows, symmetric
 from sdpa_examples import MANUAL
 

@@ -11,9 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from frobmetric.core import (
     PSD,
-    Beside,
     Equal,
-    Factored,
     FrobeniusSDP,
     Hard,
     Hinge,
@@ -23,7 +21,10 @@ from frobmetric.core import (
     Product,
     Sparse,
 )
-from frobmetric.sdp import SDPSolution, certify_sdp, make_sdp, read_sdpa, solve_sdp
+from frobmetric.core.points import Factored
+from frobmetric.core.stacking import Beside
+from frobmetric.sdp import certify_sdp, make_sdp, read_sdpa, solve_sdp
+from frobmetric.sdp.solution import SDPSolution
 from frobmetric.solvers import Interrupted, State
 from random_problems import dense_rows, psd, symmetric
 

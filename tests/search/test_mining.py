@@ -8,7 +8,8 @@ from frobmetric.core import kernels
 from frobmetric.io import load, save
 from frobmetric.model.sets import JoinedTriplets
 from frobmetric.search import mining
-from frobmetric.search.approximate import nearest_in_tiles, share_found
+from frobmetric.search.approximate import nearest_in_tiles
+from frobmetric.search.recall import share_found
 
 faiss = pytest.importorskip("faiss")
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from frobmetric.core import Certificate, Step
-from frobmetric.core.solution import STATUSES
-from frobmetric.solvers import Interrupted, Monitor, State, conclude
-from frobmetric.solvers.monitor import Reporter
+from frobmetric.core.solution import STATUSES, Certificate, Step
+from frobmetric.solvers import Interrupted, Monitor, State
+from frobmetric.solvers.monitor import Reporter, conclude
 
 
 def iterate(error, **extra):

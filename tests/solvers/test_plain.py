@@ -10,7 +10,6 @@ from frobmetric.core import (
     PSD,
     AtLeast,
     Equal,
-    Face,
     FrobeniusSDP,
     Hinge,
     LowRank,
@@ -18,6 +17,7 @@ from frobmetric.core import (
     Sparse,
     certify,
 )
+from frobmetric.core.cones import Face
 from frobmetric.solvers import FROBENIUS_SOLVERS, PLAIN_SOLVERS, Monitor, State, solve
 from frobmetric.solvers.interior import _blocks, interior, is_quick, work_of_step
 from frobmetric.solvers.plain import Units, gram_solver

@@ -5,8 +5,9 @@ import importlib
 import numpy as np
 import pytest
 
-from frobmetric.core import FrobeniusSDP, Hinge, Mixed, SmoothedHinge, SquaredHinge, certify
+from frobmetric.core import FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge, certify
 from frobmetric.core.constraints import Triplets
+from frobmetric.core.losses import Mixed
 from frobmetric.core.weights import Vectors
 from frobmetric.solvers import State, solve
 from frobmetric.solvers.smoothing import suits

@@ -11,7 +11,7 @@ from ..runtime.environment import require
 from .files import RowFile, open_memmap
 from .table import ShardedTable
 
-__all__ = ["RowFile", "ShardedTable", "dask_backend", "is_collection", "is_sharded", "open_shards"]
+__all__ = ["RowFile"]
 
 #: Bytes from which on a memory-mapped array is taken in shards, and not read into memory.
 LARGE = 1 << 30

@@ -1,27 +1,40 @@
 """The mathematics: cones, constraints, losses, the problem, and the proof of an answer."""
 
-from .cones import PSD, Cone, Face, Nonnegative, NumericalError, Product
-from .constraints import Bilinear, NeighborTriplets, Pairs, Quadruplets, Scores, Triplets
+from .cones import PSD, Cone, Nonnegative, NumericalError, Product
+from .constraints import Bilinear, NeighborTriplets, Pairs, Quadruplets, Triplets
 from .free import AllMatrices
-from .losses import AtLeast, AtMost, Equal, Hard, Hinge, Loss, Mixed, SmoothedHinge, SquaredHinge
+from .losses import AtLeast, AtMost, Equal, Hard, Hinge, Loss, SmoothedHinge, SquaredHinge
 from .matrices import Constraints, LowRank, MatrixFree, Sparse
-from .points import Factored, Point, Unfactored
-from .problem import Evaluation, FrobeniusSDP
-from .solution import Certificate, CertificateError, Solution, Step, certify
-from .stacking import Beside, Stack
+from .problem import FrobeniusSDP
+from .solution import CertificateError, certify
+from .stacking import Stack
 
-__all__ = ["PSD", "AllMatrices", "Cone", "Face", "Nonnegative", "NumericalError", "Product"]
-__all__ += [
+__all__ = [
+    "PSD",
+    "AllMatrices",
+    "AtLeast",
+    "AtMost",
     "Bilinear",
+    "CertificateError",
+    "Cone",
     "Constraints",
+    "Equal",
+    "FrobeniusSDP",
+    "Hard",
+    "Hinge",
+    "Loss",
+    "LowRank",
+    "MatrixFree",
     "NeighborTriplets",
+    "Nonnegative",
+    "NumericalError",
     "Pairs",
+    "Product",
     "Quadruplets",
-    "Scores",
+    "SmoothedHinge",
+    "Sparse",
+    "SquaredHinge",
+    "Stack",
     "Triplets",
+    "certify",
 ]
-__all__ += ["Beside", "LowRank", "MatrixFree", "Sparse", "Stack"]
-__all__ += ["Hinge", "Loss", "Mixed", "SmoothedHinge", "SquaredHinge"]
-__all__ += ["AtLeast", "AtMost", "Equal", "Hard"]
-__all__ += ["Evaluation", "Factored", "FrobeniusSDP", "Point", "Unfactored"]
-__all__ += ["Certificate", "CertificateError", "Solution", "Step", "certify"]

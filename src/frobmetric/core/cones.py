@@ -298,7 +298,7 @@ class Face(Cone):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import Face
+    >>> from frobmetric.core.cones import Face
     >>> face = Face(np.array([[1.0], [0.0]]))
     >>> face.split(np.diag([2.0, 5.0])).positive().dense()
     array([[2., 0.],

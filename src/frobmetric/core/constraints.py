@@ -36,7 +36,8 @@ class Pairs(Constraints):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import Factored, Pairs
+    >>> from frobmetric.core import Pairs
+    >>> from frobmetric.core.points import Factored
     >>> X = np.array([[0.0, 0.0], [3.0, 4.0]])
     >>> Pairs(X, np.array([[0, 1]])).forward(Factored(np.eye(2)))
     array([25.])
@@ -128,7 +129,8 @@ class Scores(Constraints):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import Scores, Unfactored
+    >>> from frobmetric.core.constraints import Scores
+    >>> from frobmetric.core.points import Unfactored
     >>> rows = Scores(np.eye(2), np.eye(2), np.array([[0, 1]]))
     >>> rows.forward(Unfactored(np.array([[1.0, 5.0], [0.0, 1.0]])))
     array([5.])
@@ -267,7 +269,8 @@ class Quadruplets(PairDifferences):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import Factored, Quadruplets
+    >>> from frobmetric.core import Quadruplets
+    >>> from frobmetric.core.points import Factored
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> Quadruplets(X, np.array([[0, 1, 0, 2]])).forward(Factored(np.eye(1)))
     array([8.])
@@ -298,7 +301,8 @@ class Bilinear(PairDifferences):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import Bilinear, Unfactored
+    >>> from frobmetric.core import Bilinear
+    >>> from frobmetric.core.points import Unfactored
     >>> rows = Bilinear(np.eye(2), np.eye(2), np.array([[0, 1, 0, 0]]))
     >>> rows.forward(Unfactored(np.array([[1.0, 5.0], [0.0, 1.0]])))
     array([4.])
@@ -323,7 +327,8 @@ class Triplets(Quadruplets):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import Factored, Triplets
+    >>> from frobmetric.core import Triplets
+    >>> from frobmetric.core.points import Factored
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> Triplets(X, np.array([[0, 1, 2]])).forward(Factored(np.eye(1)))
     array([8.])

@@ -371,7 +371,8 @@ class Mixed(Loss):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import Equal, Hinge, Mixed
+    >>> from frobmetric.core import Equal, Hinge
+    >>> from frobmetric.core.losses import Mixed
     >>> loss = Mixed((Hinge(np.ones(2)), Equal(np.zeros(1))))
     >>> loss.upper
     array([ 1.,  1., inf])

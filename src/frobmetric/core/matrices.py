@@ -301,7 +301,8 @@ class LowRank(Constraints):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import Factored, LowRank
+    >>> from frobmetric.core import LowRank
+    >>> from frobmetric.core.points import Factored
     >>> rows = LowRank([np.array([[1.0], [1.0]])])
     >>> rows.forward(Factored(np.eye(2)))
     array([2.])
@@ -375,7 +376,8 @@ class MatrixFree(Constraints):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import Factored, MatrixFree, PSD
+    >>> from frobmetric.core import MatrixFree, PSD
+    >>> from frobmetric.core.points import Factored
     >>> def trace(M):
     ...     return np.array([np.trace(M)])
     ...

@@ -36,7 +36,7 @@ class Point(Protocol):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import Factored, Point
+    >>> from frobmetric.core.points import Factored, Point
     >>> point: Point = Factored(np.array([[1.0], [2.0]]))
     >>> point.rank
     1
@@ -60,7 +60,7 @@ class Factored(Point):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import Factored
+    >>> from frobmetric.core.points import Factored
     >>> Factored(np.array([[1.0], [2.0]])).dense()
     array([[1., 2.],
            [2., 4.]])
@@ -120,7 +120,7 @@ class Unfactored(Point):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import Unfactored
+    >>> from frobmetric.core.points import Unfactored
     >>> Unfactored(np.array([[0.0, 1.0]])).dense()
     array([[0., 1.]])
     """

@@ -42,7 +42,8 @@ class CertificateError(ValueError):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> from frobmetric import CertificateError, FrobMetric
+    >>> from frobmetric import FrobMetric
+    >>> from frobmetric.exceptions import CertificateError
     >>> model = FrobMetric(keep_dual=True).fit(X, y)
     >>> try:
     ...     model.certify(X + 1.0 * (X > 3), y)

@@ -28,7 +28,8 @@ class Beside(Constraints):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.core import PSD, Beside, Pairs
+    >>> from frobmetric.core import PSD, Pairs
+    >>> from frobmetric.core.stacking import Beside
     >>> parts = [Pairs(np.eye(3), np.array([pair])) for pair in ([0, 1], [0, 2])]
     >>> both = Beside(parts, [PSD(3), PSD(3)])
     >>> blocks = np.concatenate([np.eye(3).ravel(), 3 * np.eye(3).ravel()])

@@ -15,7 +15,8 @@ from ..core.points import Array
 from ..evaluation.paired import PairedDifference, paired_scores
 from ..evaluation.report import Report
 from ..model.distances import unit_rows
-from .feedback import Feedback, Labels
+from .feedback.base import Feedback
+from .feedback.labels import Labels
 from .path import SIMILARITY
 
 
@@ -130,7 +131,10 @@ def compare_task(adapter: Any, X: Any, y: Any) -> PairedDifference:
             mapped_vectors(adapter, feedback, X),
         )
     )
-    options = {"confidence": adapter.confidence, "design_effect": feedback.design_effect}
+    options = {
+        "confidence": adapter.map_.details["confidence"],
+        "design_effect": feedback.design_effect,
+    }
     return paired_scores(before, after, **options)
 
 

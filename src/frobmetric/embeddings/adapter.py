@@ -27,8 +27,8 @@ from ..checks.parameters import (
     integer,
 )
 from ..checks.samples import DTYPES, SampleReader, check_classification_targets, validate_data
-from ..core import Certificate, Step
 from ..core.points import Array
+from ..core.solution import Certificate, Step
 from ..core.warning import warn_user
 from ..evaluation.paired import PairedDifference
 from ..evaluation.ranking import Measure
@@ -39,7 +39,7 @@ from ..runtime.environment import limit_threads
 from ..solvers.monitor import Reporter
 from .abilities import as_feedback, compare_task
 from .choice import as_strengths, measure_strengths
-from .feedback import Cleaning, Feedback, TooFewExamplesError
+from .feedback.base import Cleaning, Feedback, TooFewExamplesError
 from .length import components
 from .maps import LearnedMap
 from .pairwise import PairwiseMethods, digests_of
@@ -186,6 +186,7 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
         "truncation_bound_": float,
         "weights_": np.ndarray | None,
         "cleaning_": Cleaning | None,
+        "confidence": float,
     }
     _rules: ClassVar[dict[str, Rule]] = {
         "side": choice(["both", "query"]),
@@ -306,6 +307,7 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
         PairedDifference
             Scores before and after with an interval; `verdict` is "hurt" if they fell.
         """
+        check_is_fitted(self)
         return compare_task(self, X, y)
 
     def _check_parameters(self):
@@ -384,6 +386,7 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
         of_documents, of_queries, details = components(
             vectors, anchor_map, candidate_map, self.n_components
         )
+        more = {"weights_": weights, "cleaning_": cleaning, "confidence": self.confidence}
         return LinearMap(
             of_documents,
             Features(*features, unit_length=self.unit_length),
@@ -391,7 +394,7 @@ class EmbeddingAdapter(PairwiseMethods, MapShell):
             run,
             choice=report,
             query_components=of_queries,
-            details=details | {"weights_": weights, "cleaning_": cleaning},
+            details=details | more,
         )
 
     def _repr_mimebundle_(self, **options):

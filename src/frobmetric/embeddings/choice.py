@@ -14,7 +14,7 @@ from ..checks.parameters import InvalidParameterError
 from ..core.checks import as_array
 from ..core.points import Array, Vector
 from ..evaluation.paired import PairedDifference, paired_scores
-from .feedback import Feedback, TooFewExamplesError
+from .feedback.base import Feedback, TooFewExamplesError
 from .path import SIMILARITY, MapLearner
 
 #: Strengths to choose from; 0, the unchanged embedding, is always one of them.

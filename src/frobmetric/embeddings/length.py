@@ -15,7 +15,7 @@ from ..evaluation.ranking import Measure
 from ..model.distances import unit_rows
 from ..runtime.tables import html_table, text_table
 from .abilities import as_feedback, mapped_vectors, unchanged_vectors
-from .feedback import Feedback
+from .feedback.base import Feedback
 from .path import SIMILARITY
 
 #: Ways to shorten vectors, in the order of the table's columns.
@@ -117,7 +117,7 @@ class LengthTable:
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.embeddings import LengthTable
+    >>> from frobmetric.embeddings.length import LengthTable
     >>> scores = {"adapter": [0.7, 0.9], "PCA": [0.5, 0.8], "truncation": [0.4, 0.7]}
     >>> print(LengthTable(np.array([2, 4]), scores, {"adapter": 0.9, "unchanged": 0.8}, "accuracy"))
     accuracy at length  adapter    PCA  truncation

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..core.points import Array
 from ..model.distances import unit_rows
-from ..solvers import Callback
-from .feedback import Feedback
+from ..solvers.monitor import Callback
+from .feedback.base import Feedback
 from .maps import LearnedMap
 from .query import learn_query_map
 from .structure import learn_structured_map

@@ -36,8 +36,8 @@ class AdapterReport(Report):
 
     Examples
     --------
-    >>> from frobmetric.embeddings import AdapterReport
-    >>> from frobmetric.evaluation import PairedDifference
+    >>> from frobmetric.embeddings.report import AdapterReport
+    >>> from frobmetric.evaluation.paired import PairedDifference
     >>> gain = PairedDifference(0.345, 0.361, 0.016, (0.003, 0.029), 225)
     >>> print(AdapterReport(100.0, "nDCG@10", "queries", 5, gain))
     nDCG@10 0.345 -> 0.361, +0.016 [+0.003, +0.029], 5 folds of 225 queries

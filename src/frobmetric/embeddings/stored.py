@@ -15,7 +15,8 @@ from ..core.points import Array
 from ..runtime.environment import limit_threads
 from .abilities import require_adapter
 from .choice import CHOICE_DIRECTIONS, CHOICE_ROWS, CHOICE_TOL, CHOICE_UNITS, HeldOutScores
-from .feedback import Labels, TooFewExamplesError
+from .feedback.base import TooFewExamplesError
+from .feedback.labels import Labels
 from .path import SIMILARITY, MapLearner
 from .report import AdapterReport
 

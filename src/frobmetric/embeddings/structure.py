@@ -20,14 +20,16 @@ from numpy.typing import ArrayLike
 
 from ..checks.arguments import as_index, as_weights
 from ..checks.samples import check_array
-from ..core import PSD, Beside, FrobeniusSDP, Hinge, Quadruplets
+from ..core import PSD, FrobeniusSDP, Hinge, Quadruplets
 from ..core.checks import as_real, require_parts
 from ..core.matrices import Constraints
 from ..core.points import Array, Index, Point, Vector
+from ..core.stacking import Beside
 from ..core.weights import Vectors, WeightedQuadruplets
 from ..learning.coordinates import Coordinates
 from ..learning.priors import unit_margin_scale
-from ..solvers import Callback, State, solve
+from ..solvers import State, solve
+from ..solvers.monitor import Callback
 from .fields import block_numbers
 from .maps import LearnedMap
 

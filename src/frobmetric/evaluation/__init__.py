@@ -2,21 +2,14 @@
 
 from .accuracy import accuracy_difference, comparison_accuracy, noise_ceiling
 from .agreement import pair_auc, spearman
-from .paired import PairedDifference, PairedErrors, paired_residuals, paired_scores
-from .ranking import Measure
-from .retrieval import make_retrieval_scorer, ndcg_at_k, recall_at_k, reciprocal_rank
-from .row import ComparisonRow
+from .paired import paired_residuals, paired_scores
+from .retrieval import make_retrieval_scorer, ndcg_at_k, recall_at_k
 from .splitting import ObjectSplit
-from .table import Comparison, InterruptedComparison
+from .table import InterruptedComparison
 
 __all__ = [
-    "Comparison",
-    "ComparisonRow",
     "InterruptedComparison",
-    "Measure",
     "ObjectSplit",
-    "PairedDifference",
-    "PairedErrors",
     "accuracy_difference",
     "comparison_accuracy",
     "make_retrieval_scorer",
@@ -26,6 +19,5 @@ __all__ = [
     "paired_residuals",
     "paired_scores",
     "recall_at_k",
-    "reciprocal_rank",
     "spearman",
 ]

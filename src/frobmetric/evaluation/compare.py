@@ -24,7 +24,7 @@ from .trial import ComparisonProgress, Contest
 from .vote import Average, Evaluation, Vote
 from .worker import FitHere, FitWorker
 
-__all__ = ["Comparison", "ComparisonProgress", "InterruptedComparison", "compare"]
+__all__ = ["compare"]
 
 #: Share of the samples that is held out, and seconds of a model, if several are compared.
 HELD_OUT, BUDGET = 0.3, 60.0

@@ -131,7 +131,7 @@ class PairedErrors(PairedDifference):
 
     Examples
     --------
-    >>> from frobmetric.evaluation import PairedErrors
+    >>> from frobmetric.evaluation.paired import PairedErrors
     >>> errors = PairedErrors.from_mistakes([True] * 12 + [False] * 88, [False] * 99 + [True])
     >>> errors.verdict
     'helped'

@@ -46,7 +46,7 @@ class Measure:
 
     Examples
     --------
-    >>> from frobmetric.evaluation import Measure
+    >>> from frobmetric.evaluation.ranking import Measure
     >>> print(Measure.parse("NDCG@10"))
     nDCG@10
     """

@@ -141,7 +141,7 @@ def reciprocal_rank(
 
     Examples
     --------
-    >>> from frobmetric.evaluation import reciprocal_rank
+    >>> from frobmetric.evaluation.retrieval import reciprocal_rank
     >>> documents = [[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]
     >>> reciprocal_rank([[1.0, 0.1], [0.0, 2.0]], documents, [(0, 1), (1, 2)])
     0.75

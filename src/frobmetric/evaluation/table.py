@@ -24,7 +24,14 @@ SHORT = {"no difference": "same", "nothing to gain": "no gain"}
 
 
 class InterruptedComparison(KeyboardInterrupt):
-    """Ctrl-C during a comparison; `comparison` has the rows that were finished."""
+    """Ctrl-C during a comparison; `comparison` has the rows that were finished.
+
+    Examples
+    --------
+    >>> from frobmetric.evaluation import InterruptedComparison
+    >>> issubclass(InterruptedComparison, KeyboardInterrupt)  # `except Exception` lets it through
+    True
+    """
 
     def __init__(self, comparison: Comparison) -> None:
         n_rows = len(comparison.measured)

@@ -31,8 +31,6 @@ from .functions import comment, table_function
 from .graphs import graph_of_map
 from .sql import map_function
 
-__all__ = ["FORMATS", "export", "export_recall", "exported_map", "register_onnx"]
-
 #: Precisions of the weights; int8 has one scale for each component.
 DTYPES = ("float32", "float64", "float16", "int8")
 #: Largest integer of the weights in int8.

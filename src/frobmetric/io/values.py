@@ -36,7 +36,7 @@ KINDS = {
     "Block": "model.sets.Block",
     "Bridge": "embeddings.bridge.choice.Bridge",
     "BridgeReport": "embeddings.bridge.choice.BridgeReport",
-    "BridgeSetting": "embeddings.bridge.choice.Setting",
+    "BridgeSetting": "embeddings.bridge.choice.BridgeSetting",
     "BridgeTrial": "embeddings.bridge.choice.Trial",
     "Cells": "embeddings.bridge.ridge.Cells",
     "Certificate": "core.solution.Certificate",

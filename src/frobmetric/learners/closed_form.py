@@ -15,7 +15,7 @@ from ..checks.parameters import NONE, SEED, Rule, check_parameters, choice, inte
 from ..checks.samples import check_random_state
 from ..core.points import Array, Index, Mask, Vector
 from ..core.warning import warn_user
-from ..learning.constraints import Constraints
+from ..learning.constraints import DrawnConstraints
 from ..search.exact import blocks
 from .learner import PREPROCESSOR, LabelLearner
 from .samples import LabelledSamples, mean_square
@@ -48,7 +48,7 @@ class Covariance(LabelLearner):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import Covariance
+    >>> from frobmetric.learners import Covariance
     >>> X, _ = load_iris(return_X_y=True)
     >>> metric = Covariance().fit(X)
     >>> float(metric.pair_distance([[X[0], X[60]]])[0].round(3))
@@ -109,7 +109,7 @@ class RCA(LabelLearner):
 
     Examples
     --------
-    >>> from frobmetric import RCA
+    >>> from frobmetric.learners import RCA
     >>> X = [[-0.05, 3.0], [0.05, -3.0], [0.1, -3.55], [-0.1, 3.55], [-1, 0], [1, 0.1]]
     >>> metric = RCA().fit(X, [0, 0, 1, 1, 2, 2])
     >>> metric.transform(X).shape
@@ -193,7 +193,7 @@ class RCA_Supervised(RCA):  # noqa: N801
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import RCA_Supervised
+    >>> from frobmetric.learners import RCA_Supervised
     >>> X, y = load_iris(return_X_y=True)
     >>> RCA_Supervised(n_chunks=30, random_state=0).fit(X, y).components_.shape
     (4, 4)
@@ -248,7 +248,7 @@ class RCA_Supervised(RCA):  # noqa: N801
             )
         rng = check_random_state(self.random_state)
         n_chunks = min(room, self.n_chunks)
-        chunks = Constraints(samples.y).chunks(n_chunks, self.chunk_size, rng)
+        chunks = DrawnConstraints(samples.y).chunks(n_chunks, self.chunk_size, rng)
         return self._whiten(samples, chunks >= 0, chunks)
 
 
@@ -290,7 +290,7 @@ class LFDA(LabelLearner):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import LFDA
+    >>> from frobmetric.learners import LFDA
     >>> X, y = load_iris(return_X_y=True)
     >>> LFDA(k=2, n_components=2).fit(X, y).transform(X).shape
     (150, 2)

@@ -18,11 +18,10 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.optimize import linprog, nnls
 
-from ..core import Certificate, Factored
 from ..core.kernels import block_differences
-from ..core.points import Array, Index, Mask, Vector
+from ..core.points import Array, Factored, Index, Mask, Vector
 from ..core.rounding import SUM, gamma, norm
-from ..core.solution import Step
+from ..core.solution import Certificate, Step
 from .learner import certificate_of
 
 #: Triplets times directions up to which the whole program is written out.

@@ -85,7 +85,7 @@ class GMML(_Method, GivenPairLearner):
 
     Examples
     --------
-    >>> from frobmetric import GMML
+    >>> from frobmetric.learners import GMML
     >>> pairs = [[[1.2, 7.5], [1.3, 1.5]], [[6.4, 2.6], [6.2, 9.7]],
     ...          [[1.3, 4.5], [3.2, 4.6]], [[6.2, 5.5], [5.4, 5.4]]]
     >>> metric = GMML().fit(pairs, [1, 1, -1, -1])
@@ -153,7 +153,7 @@ class GMML_Supervised(_Method, DrawnPairLearner):  # noqa: N801
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import GMML_Supervised
+    >>> from frobmetric.learners import GMML_Supervised
     >>> X, y = load_iris(return_X_y=True)
     >>> GMML_Supervised(random_state=0).fit(X, y).transform(X).shape
     (150, 4)

@@ -211,7 +211,7 @@ class ITML_Supervised(_Method, DrawnPairLearner):  # noqa: N801
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import ITML_Supervised
+    >>> from frobmetric.learners import ITML_Supervised
     >>> X, y = load_iris(return_X_y=True)
     >>> metric = ITML_Supervised(n_constraints=200, random_state=0).fit(X, y)
     >>> metric.certificate_.relative_gap <= 1e-3

@@ -15,8 +15,8 @@ from ..checks.arguments import as_options, as_signs, as_weights, in_precision, r
 from ..checks.parameters import CALLABLE, MATRIX, NONE, Rule
 from ..checks.samples import SampleReader, check_random_state
 from ..comparisons.reading import Tuples, column_names, look_up_points, read_tuples
-from ..core import Certificate
 from ..core.points import Array, Data, Vector
+from ..core.solution import Certificate
 from ..core.warning import warn_user
 from ..learning.constraints import draw_pairs
 from ..metric.base import MapEstimator

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..checks.arguments import WIDEST_SQUARES
 from ..checks.parameters import FLAG, NONE, POSITIVE, SEED, Rule, check_parameters, integer
-from ..core import Certificate
 from ..core.points import Array, Index
+from ..core.solution import Certificate
 from ..core.warning import warn_user
 from ..learning.coordinates import Coordinates, as_components
 from ..learning.triplets import TIE

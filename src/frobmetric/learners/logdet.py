@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from ..core import Certificate
 from ..core.points import Array, Index, Vector
+from ..core.solution import Certificate
 from .learner import certificate_of
 from .pairs import logdet_distance
 

@@ -122,7 +122,7 @@ default="identity"
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import LSML
+    >>> from frobmetric.learners import LSML
     >>> X, _ = load_iris(return_X_y=True)
     >>> metric = LSML(preprocessor=X).fit([[0, 1, 2, 60], [50, 51, 60, 110], [100, 105, 50, 109]])
     >>> metric.predict([[3, 4, 5, 70]])
@@ -210,7 +210,7 @@ default="identity"
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import LSML_Supervised
+    >>> from frobmetric.learners import LSML_Supervised
     >>> X, y = load_iris(return_X_y=True)
     >>> metric = LSML_Supervised(n_constraints=200, random_state=0).fit(X, y)
     >>> metric.transform(X).shape

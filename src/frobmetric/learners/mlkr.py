@@ -77,7 +77,7 @@ class MLKR(SoftNeighborLearner):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric import MLKR
+    >>> from frobmetric.learners import MLKR
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 3))
     >>> metric = MLKR(max_iter=30, tol=1e-3).fit(X, X[:, 0])

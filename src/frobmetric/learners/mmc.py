@@ -156,7 +156,7 @@ class MMC(_Method, GivenPairLearner):
 
     Examples
     --------
-    >>> from frobmetric import MMC
+    >>> from frobmetric.learners import MMC
     >>> pairs = [[[1.2, 7.5], [1.3, 1.5]], [[6.4, 2.6], [6.2, 9.7]],
     ...          [[1.3, 4.5], [3.2, 4.6]], [[6.2, 5.5], [5.4, 5.4]]]
     >>> metric = MMC().fit(pairs, [1, 1, -1, -1])
@@ -237,7 +237,7 @@ class MMC_Supervised(_Method, DrawnPairLearner):  # noqa: N801
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import MMC_Supervised
+    >>> from frobmetric.learners import MMC_Supervised
     >>> X, y = load_iris(return_X_y=True)
     >>> metric = MMC_Supervised(random_state=0).fit(X, y)
     >>> metric.certificate_.relative_gap <= 1e-6

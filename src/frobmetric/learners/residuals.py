@@ -16,12 +16,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..core import Certificate, NumericalError
+from ..core import NumericalError
 from ..core.cg import conjugate_gradients
 from ..core.constraints import PairDifferences, Pairs, Quadruplets
 from ..core.kernels import pair_products
 from ..core.points import Array, Index, Vector
-from ..core.solution import Step
+from ..core.solution import Certificate, Step
 from .learner import certificate_of
 
 #: Share of the residual that conjugate gradients leave, and the largest number of their products.

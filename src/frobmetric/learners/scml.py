@@ -154,7 +154,7 @@ class SCML(_SparseLearner, TripletLearner):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import SCML
+    >>> from frobmetric.learners import SCML
     >>> X, _ = load_iris(return_X_y=True)
     >>> triplets = [[0, 2, 60], [60, 61, 110], [110, 111, 60], [0, 3, 110], [1, 3, 70]]
     >>> metric = SCML(preprocessor=X[:, 2:3], random_state=0).fit(triplets)
@@ -255,7 +255,7 @@ class SCML_Supervised(_SparseLearner, LabelLearner):  # noqa: N801
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import SCML_Supervised
+    >>> from frobmetric.learners import SCML_Supervised
     >>> X, y = load_iris(return_X_y=True)
     >>> metric = SCML_Supervised(random_state=0).fit(X, y)
     >>> metric.components_.shape

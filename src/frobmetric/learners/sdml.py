@@ -10,8 +10,8 @@ from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from ..checks.parameters import FLAG, NONE, NOT_NEGATIVE, SEED, Rule, integer
-from ..core import Certificate
 from ..core.points import Array, Vector
+from ..core.solution import Certificate
 from ..core.warning import warn_user
 from ..model.fitted import Fitted, detail
 from .learner import PREPROCESSOR, certificate_of
@@ -162,7 +162,7 @@ class SDML(_Method, GivenPairLearner):
 
     Examples
     --------
-    >>> from frobmetric import SDML
+    >>> from frobmetric.learners import SDML
     >>> pairs = [[[1.2, 7.5], [1.3, 1.5]], [[6.4, 2.6], [6.2, 9.7]],
     ...          [[1.3, 4.5], [3.2, 4.6]], [[6.2, 5.5], [5.4, 5.4]]]
     >>> metric = SDML(balance_param=0.1).fit(pairs, [1, 1, -1, -1])
@@ -240,7 +240,7 @@ class SDML_Supervised(_Method, DrawnPairLearner):  # noqa: N801
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from frobmetric import SDML_Supervised
+    >>> from frobmetric.learners import SDML_Supervised
     >>> X, y = load_iris(return_X_y=True)
     >>> metric = SDML_Supervised(random_state=0).fit(X, y)
     >>> metric.certificate_.gap <= 1e-6

@@ -15,7 +15,7 @@ from ..core.points import Index, Vector
 from ..core.warning import warn_user
 from .triplets import mine_triplets
 
-__all__ = ["Constraints", "wrap_pairs"]
+__all__ = ["DrawnConstraints", "wrap_pairs"]
 
 #: All pairs are listed if there are at most this many times the number that is asked for.
 FEW = 4
@@ -25,7 +25,7 @@ MOST_LABEL = 2**53
 ROUNDS = 10
 
 
-class Constraints:
+class DrawnConstraints:
     """Makers of constraints from labels, of which some may be unknown.
 
     Parameters
@@ -35,8 +35,8 @@ class Constraints:
 
     Examples
     --------
-    >>> from frobmetric import Constraints
-    >>> a, b, c, d = Constraints([0, 0, 1, 1, -1]).positive_negative_pairs(2, random_state=0)
+    >>> from frobmetric.learning.constraints import DrawnConstraints
+    >>> a, b, c, d = DrawnConstraints([0, 0, 1, 1, -1]).positive_negative_pairs(2, random_state=0)
     >>> sorted(map(sorted, zip(a.tolist(), b.tolist())))
     [[0, 1], [2, 3]]
     """
@@ -291,7 +291,7 @@ def wrap_pairs(X: ArrayLike, constraints: Any) -> tuple[NDArray[Any], Index]:
 
     Examples
     --------
-    >>> from frobmetric import wrap_pairs
+    >>> from frobmetric.learning.constraints import wrap_pairs
     >>> pairs, y = wrap_pairs([[0.0], [0.1], [5.0]], ([0], [1], [0, 1], [2, 2]))
     >>> pairs[:, :, 0].tolist(), y.tolist()
     ([[0.0, 0.1], [0.0, 5.0], [0.1, 5.0]], [1, -1, -1])

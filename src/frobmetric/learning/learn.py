@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..core import Solution
+from ..core.solution import Solution
 from ..model.linear_map import LinearMap, Source
 from ..model.recipe import Recipe
 from ..runtime.environment import limit_threads

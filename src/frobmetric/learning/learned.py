@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..checks.parameters import InvalidParameterError
-from ..core import Solution
 from ..core.points import Array, Index, Vector
+from ..core.solution import Solution
 from ..core.warning import warn_user
 from ..model.linear_map import NO_SOURCE, Evidence, Features, LinearMap, Run, Source, required
 from ..model.recipe import Recipe

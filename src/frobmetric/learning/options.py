@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from ..solvers import Callback
-from ..solvers.monitor import Reporter
+from ..solvers.monitor import Callback, Reporter
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..checks.parameters import MATRIX, NONE, NOT_NEGATIVE, POSITIVE, Rule, choice, integer
-from ..core import FrobeniusSDP, Hinge, SmoothedHinge, Solution, SquaredHinge
+from ..core import FrobeniusSDP, Hinge, SmoothedHinge, SquaredHinge
 from ..core.points import Array, Point
+from ..core.solution import Solution
 from ..core.warning import warn_user
 from ..model.feature_maps import KERNELS
 from ..model.linear_map import LinearMap

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from ..checks.arguments import UNLABELED
 from ..checks.samples import SampleReader
-from ..core import Certificate, CertificateError, FrobeniusSDP, certify
+from ..core import CertificateError, FrobeniusSDP, certify
 from ..core.points import Array, Data, Mask, Point, Vector
 from ..core.rounding import EPS
+from ..core.solution import Certificate
 from ..model.linear_map import LinearMap, required
 from ..model.sets import JoinedTriplets, MinedTriplets, TripletSet, as_triplets
 from .coordinates import Coordinates, as_components, coordinates_of

@@ -7,19 +7,14 @@ certificate is recomputed from the coordinates and the multipliers, with eigenva
 counted by the inertia of a sparse factorisation.
 """
 
-from .certificate import UnfoldingCertificate, certify_unfolding
-from .graph import NeighborGraph, connect_components, neighbor_graph
-from .quality import NeighborhoodQuality, coranking_matrix, neighborhood_quality
+from .certificate import certify_unfolding
+from .graph import neighbor_graph
+from .quality import neighborhood_quality
 from .unfolding import MaximumVarianceUnfolding
 
 __all__ = [
     "MaximumVarianceUnfolding",
-    "NeighborGraph",
-    "NeighborhoodQuality",
-    "UnfoldingCertificate",
     "certify_unfolding",
-    "connect_components",
-    "coranking_matrix",
     "neighbor_graph",
     "neighborhood_quality",
 ]

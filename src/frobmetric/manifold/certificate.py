@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..core import Certificate
 from ..core.points import Array, Vector
+from ..core.solution import Certificate
 from .sparse.spectrum import Laplacian, proven_bound
 
 
@@ -38,7 +38,7 @@ class UnfoldingCertificate(Certificate):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.manifold import UnfoldingCertificate
+    >>> from frobmetric.manifold.certificate import UnfoldingCertificate
     >>> print(UnfoldingCertificate(1.9, 2.0, gap=0.1, relative_gap=0.05))
     maximum in [1.9, 2], gap 5.0e-02
     >>> print(UnfoldingCertificate(1.9, 2.0, gap=0.1, relative_gap=0.05, violation=1e-6))

@@ -153,7 +153,8 @@ def connect_components(
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.manifold import connect_components, neighbor_graph
+    >>> from frobmetric.manifold import neighbor_graph
+    >>> from frobmetric.manifold.graph import connect_components
     >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
     >>> connect_components(neighbor_graph(X, 1), X, 1).edges
     array([[0, 1],

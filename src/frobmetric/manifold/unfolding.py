@@ -25,15 +25,14 @@ from ..checks.parameters import (
     integer,
 )
 from ..checks.samples import SampleReader, check_array, check_random_state, validate_data
-from ..core import Step
 from ..core.points import Array, Data, Index, Mask, Vector
+from ..core.solution import Step
 from ..core.warning import warn_user
 from ..model.fitted import Fitted
 from ..model.linear_map import Features
 from ..model.shell import FittedShell
 from ..search.exact import Metric
-from ..solvers import conclude
-from ..solvers.monitor import Reporter
+from ..solvers.monitor import Reporter, conclude
 from .certificate import UnfoldingCertificate
 from .graph import NeighborGraph, connect_components, disconnected_message, neighbor_graph
 from .landmarks import Landmarks

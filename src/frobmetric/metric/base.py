@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -16,9 +15,9 @@ from ..backends import dask_backend, is_collection
 from ..checks.arguments import as_numbers
 from ..checks.samples import DTYPES, SampleReader, validate_data
 from ..comparisons.reading import read_tuples
-from ..core import Certificate, Step
 from ..core.checks import read_values
 from ..core.points import Array, Vector
+from ..core.solution import Certificate, Step
 from ..learning.options import RunOptions
 from ..model.distances import distance_of, point_distance
 from ..model.explanation import Explanation
@@ -28,9 +27,12 @@ from ..model.recipe import Recipe
 from ..model.shell import MapShell
 from ..search.recall import MiningRecall
 
+#: Method that a decorator takes and returns.
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 
 class MapEstimator(MapShell):
-    """A metric d^2(a, b) = (a - b).T M (a - b) with M = components_.T @ components_.
+    """Metric d^2(a, b) = (a - b).T M (a - b) with M = components_.T @ components_.
 
     With a kernel, a and b stand for the kernel's values with the training samples. A fit leaves one
     value, `map_`, which does not depend on parameters that change later; the fitted attributes are
@@ -51,7 +53,7 @@ class MapEstimator(MapShell):
     _requires_y = True
     _size: int | None = None  # number of points of a tuple, if the estimator learns from tuples
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any) -> Array:
         """Map samples to the space where the learned metric is Euclidean: X @ components_.T.
 
         Parameters
@@ -77,7 +79,7 @@ class MapEstimator(MapShell):
             )
         return dask_backend().project(X, self.components_)
 
-    def pair_distance(self, pairs: Any) -> np.ndarray:
+    def pair_distance(self, pairs: Any) -> Array:
         """Return the learned distance of each pair.
 
         Parameters
@@ -102,7 +104,7 @@ class MapEstimator(MapShell):
         read = read_tuples(pairs, 2, self._preprocessor, self.n_features_in_)
         return self.map_.pair_distance(read.points, read.index)
 
-    def pair_score(self, pairs: Any) -> np.ndarray:
+    def pair_score(self, pairs: Any) -> Array:
         """Return the similarity of each pair: minus its learned distance."""
         return -self.pair_distance(pairs)
 
@@ -141,7 +143,7 @@ class MapEstimator(MapShell):
             point_distance, self.components_, None if kernel.kernel == "linear" else kernel
         )
 
-    def get_mahalanobis_matrix(self) -> np.ndarray:
+    def get_mahalanobis_matrix(self) -> Array:
         """Return M = components_.T @ components_, also when truncated."""
         check_is_fitted(self)
         return self.components_.T @ self.components_
@@ -186,7 +188,7 @@ class MapEstimator(MapShell):
 
 
 class CertifiedEstimator(MapEstimator):
-    """A map that solves a problem of this library, with certificate and course of the fit."""
+    """Map that solves a problem of this library, with certificate and course of the fit."""
 
     _needs: ClassVar[dict[str, type]] = {
         "certificate": Certificate,
@@ -210,8 +212,9 @@ class CertifiedEstimator(MapEstimator):
 
 
 class FrobeniusEstimator(CertifiedEstimator):
-    """A map that solves the problem with Frobenius regularisation."""
+    """Map that solves the problem with Frobenius regularisation."""
 
+    kernel: str = "linear"
     unit_ = Fitted[float]("space.unit")
     units_ = Fitted[str]("space.units.name")
     feature_weight_ = Fitted[Vector]("space.units.weight")
@@ -224,7 +227,7 @@ class FrobeniusEstimator(CertifiedEstimator):
 
     @property
     def _is_precomputed(self) -> bool:
-        return getattr(self, "kernel", "linear") == "precomputed"
+        return self.kernel == "precomputed"
 
 
 def _has_linear_kernel(estimator: Any) -> bool:
@@ -237,4 +240,4 @@ def _has_linear_kernel(estimator: Any) -> bool:
 
 
 #: Decorator of `partial_fit`, which estimators with a kernel do not have.
-if_linear = available_if(_has_linear_kernel)
+if_linear: Callable[[Method], Method] = available_if(_has_linear_kernel)

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,12 +15,12 @@ from ..checks.arguments import check_count
 from ..checks.parameters import FOLDS, NONE, NUMBERS, Rule, check_parameters, choice, integer
 from ..checks.samples import check_cv
 from ..checks.text import shown
-from ..core import Certificate
-from ..core.points import Vector
+from ..core.points import Index, Vector
+from ..core.solution import Certificate
 from ..evaluation.choice import SelectionReport, report_of, warn_of_choice
 from ..evaluation.division import stratified_folds
 from ..evaluation.race import Race
-from ..evaluation.selection import N_STAGES, Choice, Options, choose
+from ..evaluation.selection import N_STAGES, Choice, Options, Setting, choose
 from ..learning.journal import journal_of
 from ..learning.learn import learn
 from ..learning.parameters import MOST_PASSES
@@ -262,7 +262,7 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
         """Return the share of samples whose class is predicted, each with its weight."""
         return share_right(self.predict(X), y, sample_weight)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of each sample by the chosen metric and rule.
 
         Parameters
@@ -316,7 +316,7 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
             check_class_names(self.classes_, y)
         return super().certify(X, y, sample_weight, exact=exact)
 
-    def _repr_mimebundle_(self, **options):
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         """Return what a notebook shows: scikit-learn's diagram, and the report of a fit."""
         bundle = super()._repr_mimebundle_(**options)
         if "text/html" in bundle and self.__sklearn_is_fitted__():
@@ -344,7 +344,7 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
             is_open=self.Cs is None,
         )
 
-    def _folds(self, samples, y):
+    def _folds(self, samples: Any, y: Index) -> tuple[Any, Vector | None, Any]:
         """Return folds, each of whose training parts must give triplets, and the weights in them.
 
         Folds that the user gives are of rows; those of a number are of distinct samples, or of rows
@@ -379,22 +379,22 @@ class FrobMetricCV(ClassifierMixin, FrobMetric):
             )
         return folds, samples.weight, parts
 
-    def _classifiers(self):
+    def _classifiers(self) -> dict[str, Any]:
         if _is_auto(self.rule):
             return CLASSIFIERS
         return {str(self.rule): self.rule}
 
-    def _choose_rule(self, race, setting):
+    def _choose_rule(self, race: Race, setting: Setting) -> tuple[str, float]:
         """Return name and held-out error of the rule of classification with the fewest errors."""
         errors = {name: race.error_of(rule, setting) for name, rule in self._classifiers().items()}
         return min(errors.items(), key=lambda item: item[1])
 
 
-def _is_auto(value):
+def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def _part_without_triplets(folds, y):
+def _part_without_triplets(folds: Any, y: NDArray[Any]) -> Index | None:
     """Return the sizes of the classes of the first training part that gives no triplet, or None."""
     for train, _ in folds:
         sizes = np.unique(y[train], return_counts=True)[1]

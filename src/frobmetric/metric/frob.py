@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..backends import is_sharded
 from ..checks.parameters import Rule, check_parameters, choice
 from ..checks.samples import SampleReader
-from ..core import Certificate
+from ..core.solution import Certificate
 from ..learning.journal import journal_of
 from ..learning.learn import learn
 from ..learning.options import RunOptions
@@ -18,7 +18,7 @@ from ..learning.parameters import LABEL_RULES
 from ..learning.problem import KERNEL_RULES, PROBLEM_RULES
 from ..learning.prove import certify_samples
 from ..learning.samples import Samples
-from ..learning.sharded import ShardedSamples
+from ..learning.sharded.samples import ShardedSamples
 from ..model.fitted import Fitted
 from ..model.recipe import Recipe
 from ..model.units import UNITS

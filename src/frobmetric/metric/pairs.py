@@ -14,7 +14,9 @@ from ..checks.arguments import as_options
 from ..checks.parameters import Rule, check_parameters, choice, integer
 from ..comparisons.merging import is_contradicted, near_first
 from ..comparisons.reading import column_names, read_tuples
-from ..core import Certificate, CertificateError
+from ..core import CertificateError, Constraints
+from ..core.points import Array, Index, Symmetric, Vector
+from ..core.solution import Certificate
 from ..learning.coordinates import Coordinates
 from ..learning.learned import warn_if_zero
 from ..learning.priors import unit_margin_scale
@@ -100,7 +102,7 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
         Largest distance of pairs that are predicted similar. `fit` sets it to the value that is
         most often correct on the training pairs; `calibrate_threshold` uses others, and
         `promise_threshold` bounds the rate of false matches.
-    promise_ : frobmetric.neighbors.Promise
+    promise_ : frobmetric.model.promise.Promise
         After `promise_threshold`, until the threshold is changed.
     learned_threshold_ : float
         Root of b, with `strategy="threshold"`.
@@ -232,7 +234,8 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
         calibration_params: Any,
         before: LinearMap | None = None,
     ) -> Self:
-        labelled = self._read(pairs, y, sample_weight, before and before.features.number)
+        n_features = None if before is None else before.features.number
+        labelled = self._read(pairs, y, sample_weight, n_features)
         prior = None if before is None else required(before.threshold, "threshold").learned
         recipe, names = self._recipe(), column_names(self.preprocessor)
         learned, solution = learn_from_tuples(
@@ -260,7 +263,9 @@ class PairFrobMetric(PairPredictor, TupleEstimator):
         warn_if_zero(learned, NO_DIFFERENCE)
         return self._accept(replace(learned, threshold=threshold, source=source))
 
-    def _read(self, pairs, y, sample_weight, n_features=None):
+    def _read(
+        self, pairs: Any, y: Any, sample_weight: Any, n_features: int | None = None
+    ) -> LabelledTuples:
         """Return checked pairs with their labels."""
         if self.strategy == "triplets" and sample_weight is not None:
             raise ValueError(
@@ -294,7 +299,7 @@ def _arrangement(recipe: Recipe, prior_threshold: float | None) -> Callable[...,
     return arrange
 
 
-def _complete(Z, index, y, weight, n_neighbors):
+def _complete(Z: Array, index: Index, y: Index, weight: Vector, n_neighbors: int) -> GivenTriplets:
     """Return triplets of the pairs of different points that no other pair contradicts."""
     usable = (index[:, 0] != index[:, 1]) & ~is_contradicted(index, y, weight)
     if not usable.any():
@@ -306,7 +311,7 @@ def _complete(Z, index, y, weight, n_neighbors):
     return GivenTriplets(triplets, np.ones(len(triplets)))
 
 
-def _yardstick_prior(constraints, pairs):
+def _yardstick_prior(constraints: Constraints, pairs: GivenQuadruplets) -> Symmetric:
     """Return the Euclidean prior, scaled as if the threshold were the best one for it."""
     is_yardstick = np.arange(constraints.shape[1]) == constraints.shape[1] - 1
     euclidean = np.diag(1.0 * ~is_yardstick)

@@ -11,11 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks.parameters import check_parameters
-from ..core import Certificate, certify
+from ..core import FrobeniusSDP, certify
 from ..core.checks import as_array, require_callable
-from ..learning.coordinates import as_components
+from ..core.points import Array, Mask, Vector
+from ..core.solution import Certificate, Solution
+from ..learning.coordinates import Coordinates, as_components
+from ..learning.options import RunOptions
 from ..learning.problem import LOSSES, frobenius_problem
 from ..learning.samples import Samples
+from ..model.recipe import Recipe
+from ..model.sets import TripletSet
 from ..runtime.environment import limit_threads
 from ..solvers import Interrupted, State, solve
 from ..solvers.active_set import previous_optimum_ball, settled
@@ -34,7 +39,7 @@ class PathPoint:
     """Metric at one value of C, with its certificate and the work that it took."""
 
     C: float
-    components: np.ndarray = field(repr=False)
+    components: Array = field(repr=False)
     certificate: Certificate
     status: str
     rank: int
@@ -52,11 +57,11 @@ class FrobPath:
     n_triplets: int
 
     @property
-    def Cs(self):  # noqa: N802 - the name of the parameter
+    def Cs(self) -> Vector:  # noqa: N802 - the name of the parameter
         """Values of C, rising."""
         return np.array([point.C for point in self.points])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"FrobPath(Cs={self.Cs.tolist()}, n_triplets={self.n_triplets})"
 
 
@@ -130,7 +135,14 @@ def frob_path(
         return _follow(recipe, options, coordinates, triplets, grid, callback)
 
 
-def _follow(recipe, options, coordinates, triplets, grid, callback):
+def _follow(
+    recipe: Recipe,
+    options: RunOptions,
+    coordinates: Coordinates,
+    triplets: TripletSet,
+    grid: Vector,
+    callback: Callable[..., Any] | None,
+) -> FrobPath:
     """Solve at each C of the grid, starting from the last solution."""
     path, last = FrobPath([], triplets.n_triplets), None
     unit = frobenius_problem(coordinates, triplets, replace(recipe, C=1.0))
@@ -139,7 +151,7 @@ def _follow(recipe, options, coordinates, triplets, grid, callback):
             began = time.perf_counter()
             loss = LOSSES[recipe.loss](C * triplets.share)
             problem = replace(unit, loss=loss, cost=C * unit.cost)
-            ratio = C / path.points[-1].C if path.points else None
+            ratio = C / path.points[-1].C if path.points else 1.0
             last, n_screened = _solve_next(options, problem, last, ratio)
             seconds = time.perf_counter() - began
             path.points.append(_path_point(C, coordinates, last, n_screened, seconds))
@@ -153,12 +165,14 @@ def _follow(recipe, options, coordinates, triplets, grid, callback):
     return path
 
 
-def _solve_next(options, problem, last, ratio):
+def _solve_next(
+    run: RunOptions, problem: FrobeniusSDP, last: Solution | None, ratio: float
+) -> tuple[Solution, int]:
     """Solve from the last solution, all weights being `ratio` times larger.
 
     Also return the number of rows whose dual variables were known in advance.
     """
-    options = {"solver": options.solver, "tol": options.tol, "max_iter": options.max_iter}
+    options: dict[str, Any] = {"solver": run.solver, "tol": run.tol, "max_iter": run.max_iter}
     if last is None:
         return solve(problem, **options), 0
     u = last.u * ratio
@@ -173,27 +187,38 @@ def _solve_next(options, problem, last, ratio):
     return replace(solution, u=u, certificate=certificate), int(is_settled.sum())
 
 
-def _screen(problem, last, ratio, u):
+def _screen(problem: FrobeniusSDP, last: Solution, ratio: float, u: Vector) -> Mask:
     """Write the dual variables that the last optimum settles to u; return a mask of them."""
     if ratio > SCREENED_RATIO:
         return np.zeros(len(u), dtype=bool)
+    no_cost: Any = None
     # the cost grows with the weights: it acts as one more loss, not as a shift of the origin
-    centre, radius = previous_optimum_ball(replace(problem, cost=None), last, ratio)
+    centre, radius = previous_optimum_ball(replace(problem, cost=no_cost), last, ratio)
     margins, norms = problem.constraints.forward(centre), problem.constraints.norms()
     is_settled, settled_u = settled(problem.loss, margins, radius * norms)
     u[is_settled] = settled_u[is_settled]
     return is_settled
 
 
-def _path_point(C, coordinates, solution, n_screened, seconds):
+def _path_point(
+    C: float, coordinates: Coordinates, solution: Solution, n_screened: int, seconds: float
+) -> PathPoint:
     rank, n_active = solution.point.rank, int(np.count_nonzero(solution.u))
     components = as_components(coordinates.to_features(solution.point.factor()), max(1, rank))
-    result = {name: getattr(solution, name) for name in ("certificate", "status", "n_iter")}
-    work = {"n_active": n_active, "n_screened": n_screened, "seconds": seconds}
-    return PathPoint(C=float(C), components=components, rank=rank, **result, **work)
+    return PathPoint(
+        C=float(C),
+        components=components,
+        certificate=solution.certificate,
+        status=solution.status,
+        rank=rank,
+        n_active=n_active,
+        n_screened=n_screened,
+        n_iter=solution.n_iter,
+        seconds=seconds,
+    )
 
 
-def check_grid(values):
+def check_grid(values: Any) -> Vector:
     """Return values of C, rising and none twice; raise ValueError if one is not positive."""
     grid = np.unique(as_array(values, name="Cs").ravel())
     if grid.size == 0 or not (np.isfinite(grid).all() and grid[0] > 0):

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..checks.arguments import as_signs, as_weights
 from ..comparisons.reading import read_tuples
+from ..core.points import Array, Index
 from ..model.distances import index_distance
 from ..model.linear_map import LinearMap
 from ..neighbors.verification import DistanceVerifier, check_pair_labels
@@ -21,11 +22,11 @@ class PairPredictor(DistanceVerifier):
 
     _size: int | None = 2
 
-    def decision_function(self, pairs: ArrayLike) -> np.ndarray:
+    def decision_function(self, pairs: ArrayLike) -> Array:
         """Return the similarity of each pair: minus its learned distance."""
         return -self.pair_distance(pairs)
 
-    def predict(self, pairs: ArrayLike) -> np.ndarray:
+    def predict(self, pairs: ArrayLike) -> Index:
         """Return +1 for pairs at `threshold_` or nearer, -1 for others."""
         check_is_fitted(self, "threshold_")
         return self._decide(pairs)
@@ -47,7 +48,7 @@ class TripletPredictor:
     preprocessor: Any
     map_: LinearMap
 
-    def decision_function(self, tuples: ArrayLike) -> np.ndarray:
+    def decision_function(self, tuples: ArrayLike) -> Array:
         """Return the far distance minus the near distance of each tuple, an (n_tuples,) array."""
         check_is_fitted(self)
         learned = self.map_
@@ -56,7 +57,7 @@ class TripletPredictor:
         far = index_distance(learned.components, features, read.index[:, self._far])
         return far - index_distance(learned.components, features, read.index[:, self._near])
 
-    def predict(self, tuples: ArrayLike) -> np.ndarray:
+    def predict(self, tuples: ArrayLike) -> Index:
         """Return +1 for tuples whose near distance is smaller under the metric, -1 for others."""
         return np.where(self.decision_function(tuples) > 0, 1, -1)
 

@@ -13,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from ..checks.arguments import as_signs, as_weights, check_both_kinds, says_nothing
 from ..checks.parameters import CALLABLE, MATRIX, NONE, Rule, check_parameters, choice
 from ..comparisons.merging import is_contradicted, near_first
-from ..comparisons.reading import column_names, read_tuples
-from ..core import Certificate, CertificateError, Solution
+from ..comparisons.reading import Tuples, column_names, read_tuples
+from ..core import CertificateError
+from ..core.points import Data, Index, Mask, Vector
+from ..core.solution import Certificate, Solution
 from ..core.warning import warn_user
-from ..learning.coordinates import coordinates_of
+from ..learning.coordinates import Coordinates, coordinates_of
 from ..learning.learned import NO_DIRECTION, map_of_solution, warn_if_zero
 from ..learning.options import RunOptions
 from ..learning.problem import (
@@ -49,13 +51,13 @@ TUPLE_RULES: dict[str, Rule] = {
 class LabelledTuples:
     """Distinct points, and tuples of them with a label (+1 or -1) and a positive weight."""
 
-    points: np.ndarray
-    index: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
+    points: Data
+    index: Index
+    y: Index
+    weight: Vector
 
     @classmethod
-    def of(cls, tuples, y, weight):
+    def of(cls, tuples: Tuples, y: Index, weight: Vector) -> Self:
         """Return the tuples of positive weight, with only the points that they use.
 
         Tuples that say nothing, because points of them are equal, are left out with a warning.
@@ -70,7 +72,7 @@ class LabelledTuples:
         return cls(tuples.points, tuples.index, y[counts], weight[counts])
 
 
-def _warn_of_void(is_void):
+def _warn_of_void(is_void: Mask) -> None:
     """Warn of tuples with equal points; raise ValueError if there are no others."""
     first, n_void = int(np.argmax(is_void)), int(is_void.sum())
     if n_void == len(is_void):
@@ -148,7 +150,7 @@ def certify_tuples(
     return prove(learned, posed, coordinates, exact=exact)
 
 
-def refuse_fit_transform(self, *tuples: Any, **others: Any) -> NoReturn:
+def refuse_fit_transform(self: Any, *tuples: Any, **others: Any) -> NoReturn:
     """Raise TypeError: `fit` takes tuples, and `transform` takes points."""
     raise TypeError(
         f"fit takes tuples and transform takes points, so {type(self).__name__} has no "
@@ -157,7 +159,7 @@ def refuse_fit_transform(self, *tuples: Any, **others: Any) -> NoReturn:
 
 
 class TupleEstimator(FrobeniusEstimator):
-    """A map learned from tuples of points, or of indices of a preprocessor."""
+    """Map learned from tuples of points, or of indices of a preprocessor."""
 
     preprocessor: Any
     n_contradictions_ = Fitted[int]("source.n_contradictions")
@@ -324,14 +326,18 @@ class TripletFrobMetric(TripletPredictor, TupleEstimator):
         warn_if_zero(learned, NO_DIRECTION)
         return self._accept(learned)
 
-    def _read(self, tuples, y, sample_weight, n_features=None):
+    def _read(
+        self, tuples: Any, y: Any, sample_weight: Any, n_features: int | None = None
+    ) -> LabelledTuples:
         """Return checked tuples with their labels."""
         read = read_tuples(tuples, self._size, self.preprocessor, n_features)
         weight = as_weights(sample_weight, len(read.index))
         y = as_signs(y, len(read.index))
         return LabelledTuples.of(read, y, weight)
 
-    def _arrange(self, coordinates, labelled):
+    def _arrange(
+        self, coordinates: Coordinates, labelled: LabelledTuples
+    ) -> tuple[Coordinates, GivenTriplets]:
         """Return the comparisons as rows of the problem, the near pair first in each."""
         return coordinates, self._kind(near_first(labelled.index, labelled.y), labelled.weight)
 

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # imported on first use: files of models are read without it
-    from .explanation import Explanation, SearchExplanation, explain_distance, explain_search
+    from .explanation import explain_distance, explain_search
 
-__all__ = ["Explanation", "SearchExplanation", "explain_distance", "explain_search"]
+__all__ = ["explain_distance", "explain_search"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from scipy.sparse import issparse
 
 from ..checks.arguments import as_numbers, check_flag, require_finite
+from ..core.points import Array, Data, Index, Vector
 from ..search.rows import distinct_points, take_rows
 
 #: Numbers held at a time when distances of pairs are computed: few enough for the cache.
 BLOCK = 1 << 16
 
 
-def index_distance(components, features, index):
+def index_distance(components: Array, features: Data, index: Index) -> Vector:
     """Return the learned distances of pairs of rows of `features`.
 
     Each distinct pair is computed once, so that a distance does not depend on where in a product
@@ -29,7 +33,7 @@ def index_distance(components, features, index):
     return distances[place]
 
 
-def unit_rows(X: np.ndarray) -> np.ndarray:
+def unit_rows(X: np.ndarray) -> Array:
     """Return rows scaled to unit length; a zero row stays."""
     largest = np.abs(X).max(axis=1, keepdims=True, initial=0.0)
     X = X / np.where(largest > 0, largest, 1)  # squares of huge and tiny numbers stay in range
@@ -37,7 +41,7 @@ def unit_rows(X: np.ndarray) -> np.ndarray:
     return X / np.where(length > 0, length, 1)
 
 
-def _length(components, difference):
+def _length(components: Array, difference: Any) -> Any:
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         mapped = _mapped(components, difference)
         square = np.atleast_1d(np.einsum("...i,...i", mapped, mapped))
@@ -51,7 +55,7 @@ def _length(components, difference):
     return length if difference.ndim > 1 else length[0]
 
 
-def _mapped(components, difference):
+def _mapped(components: Array, difference: Any) -> Any:
     weights = np.diag(components)
     is_diagonal = len(weights) == difference.shape[-1] == len(components)
     if is_diagonal and np.count_nonzero(components) == np.count_nonzero(weights):
@@ -59,7 +63,7 @@ def _mapped(components, difference):
     return difference @ components.T
 
 
-def _scaled_length(components, difference):
+def _scaled_length(components: Array, difference: Array) -> Vector:
     """Return lengths whose squares overflow or vanish: rows are multiplied by powers of two."""
     _, first = np.frexp(np.abs(difference).max(axis=1))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -69,14 +73,21 @@ def _scaled_length(components, difference):
         return np.ldexp(norm, first + second)
 
 
-def distance_of(components, a, b):
+def distance_of(components: Array, a: Array, b: Array) -> Any:
     """Return the distances of points a and b, rows of equal shapes or single points."""
     # differences first: this is exactly symmetric, and exactly zero for equal points
     with np.errstate(over="ignore"):
         return _length(components, require_finite(a - b, of="differences of points"))
 
 
-def point_distance(components, feature_map, a, b, *, squared=False):
+def point_distance(
+    components: Array,
+    feature_map: Callable[..., Any] | None,
+    a: Any,
+    b: Any,
+    *,
+    squared: bool = False,
+) -> Any:
     """Return the distance of two points, or its square."""
     a, b = (np.atleast_1d(np.squeeze(as_numbers(point, name="a point"))) for point in (a, b))
     n_features = components.shape[-1] if feature_map is None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ..checks.arguments import check_count, require_finite
 from ..checks.text import in_html, shown
 from ..core.checks import as_array, as_sequence, read_array, read_values
+from ..core.points import Array, Index
 from ..runtime.tables import html_table, text_table
 
 #: What the squared distance can be split over, besides blocks of features.
@@ -22,6 +23,8 @@ KINDS = ("features", "components")
 OTHERS = "other features"
 #: Number of rows of a table, unless another is asked for.
 N_SHOWN = 10
+#: Header and rows of a table.
+Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,13 +56,13 @@ class Explanation:
     """
 
     names: tuple[str, ...]
-    parts: np.ndarray
+    parts: Array
     total: float
     kind: str
     quantity: str = "squared distance"
 
     @property
-    def order(self) -> np.ndarray:
+    def order(self) -> Index:
         """Numbers of the parts by falling size, equal ones in their own order."""
         return np.argsort(-np.abs(self.parts), kind="stable")
 
@@ -78,14 +81,14 @@ class Explanation:
             rows.append((f"rest ({len(order) - len(shown)} {self.kind})", rest))
         return rows
 
-    def __str__(self):
+    def __str__(self) -> str:
         return text_table(*self._table())
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         header, rows = self._table()
         return html_table(header, rows, strong=[len(rows) - 1])
 
-    def _table(self):
+    def _table(self) -> Table:
         rows = [*self.largest(), ("sum", self.total)]
         # parts of a change have both signs, and may be much larger than their sum
         unit = self.total if self.quantity != "change" else 0.0
@@ -129,14 +132,14 @@ class SearchExplanation:
     sum       -0.6646
     """
 
-    rank_before: np.ndarray
-    rank_after: np.ndarray
+    rank_before: Index
+    rank_after: Index
     names: tuple[str, ...]
-    moved: np.ndarray
+    moved: Array
     kind: str
 
     @classmethod
-    def of(cls, names: tuple[str, ...], before: np.ndarray, after: np.ndarray, kind: str) -> Self:
+    def of(cls, names: tuple[str, ...], before: Array, after: Array, kind: str) -> Self:
         """Return the explanation of squared distances, given as parts before and after."""
         with np.errstate(over="ignore", invalid="ignore"):
             sizes = [np.abs(parts).sum() for parts in (before, after)]
@@ -150,21 +153,21 @@ class SearchExplanation:
         parts = self.moved[candidate]
         return Explanation(self.names, parts, float(parts.sum()), self.kind, "change")
 
-    def __str__(self):
+    def __str__(self) -> str:
         return text_table(*self._table())
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         kind = in_html(self.kind)
         return f"<p>Moved by {kind}:</p>{html_table(*self._table())}"
 
-    def _table(self, n=N_SHOWN):
+    def _table(self, n: int = N_SHOWN) -> Table:
         rows = []
         for i in np.argsort(self.rank_after)[:n]:
             ranks = str(self.rank_before[i]), str(self.rank_after[i])
             rows.append((f"candidate {i}", *ranks, self._mover(i, -1), self._mover(i, 1)))
         return ("", "before", "after", "nearer by", "farther by"), rows
 
-    def _mover(self, i, sign):
+    def _mover(self, i: int, sign: int) -> str:
         """Return the part that moves a candidate most in one direction, as text."""
         j = int(np.argmax(sign * self.moved[i]))
         value = self.moved[i, j]
@@ -281,7 +284,9 @@ def explain_search(
     return SearchExplanation.of(labels, before, after, kind)
 
 
-def _split(L, difference, by, feature_names):
+def _split(
+    L: Array, difference: Array, by: Any, feature_names: Sequence[str] | None
+) -> tuple[tuple[str, ...], Array, str]:
     """Return names, parts of shape (n_differences, n_parts), and what the parts are of."""
     with np.errstate(over="ignore", invalid="ignore"):  # the callers refuse what is not finite
         mapped = difference @ L.T
@@ -290,7 +295,7 @@ def _split(L, difference, by, feature_names):
 
 
 def grouped_parts(
-    mapped: np.ndarray, parts: np.ndarray, by: Any, feature_names: Sequence[str] | None
+    mapped: Array, parts: Array, by: Any, feature_names: Sequence[str] | None
 ) -> tuple[tuple[str, ...], np.ndarray, str]:
     """Return names, parts as asked for, and what they are of, from the parts of the features.
 
@@ -311,7 +316,7 @@ def grouped_parts(
 
 
 def principal_parts(
-    L: np.ndarray, before: np.ndarray, after: np.ndarray
+    L: Array, before: Array, after: Array
 ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     """Return names and parts by principal components: Euclid's before, those of L.T @ L after."""
     _, sizes, axes = np.linalg.svd(L, full_matrices=False)
@@ -324,20 +329,20 @@ def principal_parts(
     return names, euclid, np.pad(learned, ((0, 0), (0, 1)))
 
 
-def _relative(parts):
+def _relative(parts: Array) -> Array:
     """Return parts divided by the mean of the sums over a row, unless it is zero."""
     mean = parts.sum() / len(parts)
     return parts / mean if mean > 0 else parts
 
 
-def _ranks(parts):
+def _ranks(parts: Array) -> Index:
     """Return the rank, from 1, of each row by the sum of its parts."""
     rank = np.empty(len(parts), dtype=np.intp)
     rank[np.argsort(parts.sum(axis=1), kind="stable")] = np.arange(1, len(parts) + 1)
     return rank
 
 
-def _as_components(model, name="model"):
+def _as_components(model: Any, name: str = "model") -> Array:
     """Return the components of a linear metric, of an estimator or given as an array."""
     if getattr(model, "kernel", "linear") != "linear":
         raise ValueError(
@@ -354,7 +359,7 @@ def _as_components(model, name="model"):
     return _finite(L, name)
 
 
-def as_row(point: Any, name: str, n_features: int) -> np.ndarray:
+def as_row(point: Any, name: str, n_features: int) -> Array:
     """Return a point as an array of finite numbers, one for each feature."""
     given = point.toarray().ravel() if sp.issparse(point) else point
     point = as_array(given, name=name)
@@ -366,7 +371,7 @@ def as_row(point: Any, name: str, n_features: int) -> np.ndarray:
     return _finite(point, name)
 
 
-def as_rows(candidates: Any, n_features: int) -> np.ndarray:
+def as_rows(candidates: Any, n_features: int) -> Array:
     """Return candidates as rows of finite numbers, at least one."""
     points = as_array(candidates, name="candidates")
     if points.ndim != 2 or points.shape[1] != n_features or not len(points):
@@ -377,14 +382,14 @@ def as_rows(candidates: Any, n_features: int) -> np.ndarray:
     return _finite(points, "candidates")
 
 
-def _finite(values, name):
+def _finite(values: Any, name: str) -> Array:
     values = as_array(values, name=name)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} contains NaN or infinity; every number must be finite")
     return values
 
 
-def _feature_names(names, n_features):
+def _feature_names(names: Any, n_features: int) -> tuple[str, ...]:
     if names is None:
         return tuple(f"x{i}" for i in range(n_features))
     names = [str(n) for n in as_sequence(names, name="feature_names", expected="a list of names")]
@@ -393,7 +398,7 @@ def _feature_names(names, n_features):
     return tuple(names)
 
 
-def _blocks(by, names):
+def _blocks(by: Any, names: Sequence[str]) -> dict[str, Index]:
     """Return the feature numbers of each block by its name; every feature is in one block."""
     if (
         not isinstance(by, (Mapping, Sequence, np.ndarray))
@@ -416,7 +421,7 @@ def _blocks(by, names):
     return blocks | ({OTHERS: left} if len(left) else {})
 
 
-def _consecutive(sizes, n_features):
+def _consecutive(sizes: Any, n_features: int) -> list[slice]:
     """Return the slices of consecutive blocks of these sizes."""
     if min(sizes) < 1 or sum(sizes) != n_features:
         raise ValueError(
@@ -427,7 +432,7 @@ def _consecutive(sizes, n_features):
     return [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
 
-def _numbers(block, features, number):
+def _numbers(block: Any, features: Any, number: Mapping[str, int]) -> Index:
     """Return the numbers of the features of a block: given by numbers, names or a slice."""
     if isinstance(features, slice):
         features = np.arange(len(number))[features]

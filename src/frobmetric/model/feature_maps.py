@@ -7,11 +7,13 @@ all that is needed: `components_` maps those values as it maps features otherwis
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from ..core.points import Array, Data, Vector
 from .value import Value, frozen_numbers
 
 KERNELS = ("linear", "rbf", "polynomial", "precomputed")
@@ -27,12 +29,12 @@ class FeatureMap(Value):
     """
 
     kernel: str = "linear"
-    X_fit: np.ndarray | None = None
+    X_fit: Data = None
     gamma: float | None = None
     degree: int = 3
     coef0: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.kernel not in KERNELS:
             raise ValueError(f"kernel={self.kernel!r} is not known; expected one of {KERNELS}")
         needs_samples = self.kernel not in ("linear", "precomputed")
@@ -50,7 +52,15 @@ class FeatureMap(Value):
             object.__setattr__(self, "X_fit", frozen_numbers("X_fit_", self.X_fit))
 
     @classmethod
-    def fit(cls, X, kernel, gamma, degree, coef0, weight=None):
+    def fit(
+        cls,
+        X: Data,
+        kernel: str,
+        gamma: float | None,
+        degree: int,
+        coef0: float,
+        weight: Vector | None = None,
+    ) -> Self:
         """Return the map of a kernel with these training samples; gamma=None takes the default.
 
         `weight` has the weight of each sample; None is one.
@@ -62,7 +72,7 @@ class FeatureMap(Value):
         gamma = _default_gamma(X, weight) if gamma is None else float(gamma)
         return cls(kernel, X.astype(np.float64), gamma, degree, coef0)
 
-    def __call__(self, X):
+    def __call__(self, X: Data) -> Data:
         if self.kernel == "linear":
             return X
         if self.kernel == "precomputed":
@@ -76,7 +86,7 @@ class FeatureMap(Value):
         return pairwise_kernels(X, reference, self.kernel, filter_params=True, **parameters)
 
 
-def _check_kernel_matrix(K):
+def _check_kernel_matrix(K: Array) -> None:
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f"X has shape {K.shape}; with kernel='precomputed' fit takes the kernel's values of "
@@ -91,7 +101,7 @@ def _check_kernel_matrix(K):
         )
 
 
-def _default_gamma(X, weight=None):
+def _default_gamma(X: Data, weight: Vector | None = None) -> float:
     """Return 1 / (n_features * variance), which makes the unit of X irrelevant."""
     if weight is not None:
         share = weight / weight.sum()

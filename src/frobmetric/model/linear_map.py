@@ -152,7 +152,7 @@ class Run(Value):
 
 @dataclass(frozen=True, eq=False)
 class Source(Value):
-    """What a map was learned from, as numbers.
+    """Source that a map was learned from, as numbers.
 
     `points` has a digest of each point of the pairs, by which a promise on points that were
     learned from is found out.
@@ -180,7 +180,7 @@ NO_SOURCE = Source()
 
 @dataclass(frozen=True, eq=False)
 class Evidence(Value):
-    """What `prove` needs besides the samples: dual variables and comparisons.
+    """Evidence that `prove` needs besides the samples: dual variables and comparisons.
 
     `rows` has the first row of each kind of equal rows, and `weight` the sum of their weights; None
     if every row is a sample of its own.

@@ -1,4 +1,4 @@
-"""A threshold of pairs, with what is promised of it."""
+"""Threshold of pairs, with what is promised of it."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class MapShell(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedShell):
 
     @property
     def _preprocessor(self) -> Any:
-        """What turns indices into points, of estimators that take them."""
+        """Preprocessor that turns indices into points, of estimators that take one."""
         return None
 
     def _accept(self, learned: LinearMap) -> Self:

@@ -1,6 +1,5 @@
 """Use of a metric: nearest neighbours, nearest class, verification, thresholds and retrieval."""
 
-from ..model.promise import Promise
 from .classification import NearestClass, NearestVote, knn_error, knn_predict
 from .marginalized import MarginalizedKNN
 from .promise import promised_threshold, units_needed
@@ -10,7 +9,6 @@ __all__ = [
     "MarginalizedKNN",
     "NearestClass",
     "NearestVote",
-    "Promise",
     "best_threshold",
     "knn_error",
     "knn_predict",

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from ..checks.text import drawn
-from ..evaluation import Comparison, ComparisonRow
+from ..evaluation.row import ComparisonRow
+from ..evaluation.table import Comparison
 from .style import COLOURS, Axes, draw_level, lighten, new_axes
 
 #: Factor of room beside the first and the last dot: there is always a power of ten in sight.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from ..checks.text import drawn
-from ..model import Explanation
-from ..model.explanation import N_SHOWN
+from ..model.explanation import N_SHOWN, Explanation
 from .style import COLOURS, Axes, lighten, new_axes
 
 

@@ -14,8 +14,6 @@ from ..core.checks import as_array, as_real, as_sequence
 from ..core.cones import Cone
 from ..core.points import Vector
 
-__all__ = ["make_sdp"]
-
 SENSES = {"=": 0, "==": 0, "<=": -1, ">=": 1}
 
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from ..core import Beside, Equal, FrobeniusSDP, Nonnegative, Product, Sparse, Stack
+from ..core import Equal, FrobeniusSDP, Nonnegative, Product, Sparse, Stack
 from ..core.points import Array, Symmetric, Vector, as_dense
+from ..core.stacking import Beside
 from ..solvers import Monitor, State
 from ..solvers.interior import interior, work_of_step
 from ..solvers.plain import GramSolver, PlainIterate, targets

@@ -13,13 +13,12 @@ from ..core import FrobeniusSDP
 from ..core.checks import MOST, as_real, require_problem
 from ..core.points import Symmetric, Vector
 from ..core.rounding import EPS, inner, norm
-from ..solvers import Callback, Monitor, State, conclude
+from ..solvers import Monitor, State
+from ..solvers.monitor import Callback, conclude
 from ..solvers.plain import targets
 from .rays import FLOATS, Ray
 from .solution import SDPCertificate, SDPSolution, certify_sdp, dual_slack
 from .solve import SDPRun, as_state, describe_by, make_run
-
-__all__ = ["solve_norm_bounded"]
 
 #: Step in log sigma, and most of them; after PATIENCE steps upwards the plain SDP is tried.
 STEP, MOST_STEPS, PATIENCE = np.log(10.0), 40, 2

@@ -14,10 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..core import PSD, Beside, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
+from ..core import PSD, Equal, FrobeniusSDP, Nonnegative, Product, Sparse
 from ..core.cones import Cone
 from ..core.matrices import Scaled
 from ..core.points import Array, Index, Symmetric, Vector
+from ..core.stacking import Beside
 from ..solvers import Monitor
 from ..solvers.plain import GramSolver, Units, senses, targets
 

@@ -40,8 +40,6 @@ from ..solvers.plain import SDPStep, targets
 from .presolve import with_slacks
 from .solution import SDPCertificate, SDPSolution
 
-__all__ = ["SDPAAnswer", "SDPAError", "read_sdpa", "sdpa_objectives", "sdpa_status", "write_sdpa"]
-
 PathLike: TypeAlias = str | os.PathLike[str]
 #: Largest difference between a matrix and its transpose, relative to the largest entry.
 ROUNDING = 1e-13
@@ -473,7 +471,8 @@ class SDPAAnswer:
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.sdp import SDPAAnswer, make_sdp, solve_sdp
+    >>> from frobmetric.sdp import make_sdp, solve_sdp
+    >>> from frobmetric.sdp.sdpa import SDPAAnswer
     >>> problem = make_sdp(np.diag([-1.0, -3.0]), [np.eye(2)], [1.0])
     >>> answer = SDPAAnswer.from_solution(solve_sdp(problem))
     >>> answer.x.round(3).tolist(), answer.X[0].round(3).tolist()

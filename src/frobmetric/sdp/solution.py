@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core import Certificate, CertificateError, FrobeniusSDP
+from ..core import CertificateError, FrobeniusSDP
 from ..core.bounds import dual_bound, lowest_eigenvalue
 from ..core.checks import MOST, as_array, as_real, require_problem
 from ..core.points import Symmetric, Vector
 from ..core.rounding import EPS, inner, norm
-from ..core.solution import STATUSES
+from ..core.solution import STATUSES, Certificate
 from ..solvers.plain import SDPStep, gram_solver, senses, targets
 from .rays import Ray
 

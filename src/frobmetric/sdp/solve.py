@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..checks.arguments import as_tolerance
-from ..core import Evaluation, FrobeniusSDP
+from ..core import FrobeniusSDP
 from ..core.checks import MOST, as_finite, as_real, require_problem
 from ..core.points import Symmetric, Vector, as_dense
-from ..solvers import Callback, Monitor, State, conclude
+from ..core.problem import Evaluation
+from ..solvers import Monitor, State
 from ..solvers.admm import admm
 from ..solvers.interior import interior, is_quick, work_of_step
+from ..solvers.monitor import Callback, conclude
 from ..solvers.newton import newton
 from ..solvers.plain import GramSolver, PlainIterate, SDPStep, gram_solver, targets
 from ..solvers.proximal import proximal

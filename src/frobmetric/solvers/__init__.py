@@ -52,8 +52,7 @@ PLAIN_SOLVERS: dict[str, Solver] = {"admm": admm, "interior": interior, "proxima
 #: Every solver by name.
 SOLVERS = FROBENIUS_SOLVERS | PLAIN_SOLVERS
 
-__all__ = ["FROBENIUS_SOLVERS", "PLAIN_SOLVERS", "SOLVERS"]
-__all__ += ["Callback", "Interrupted", "Monitor", "Solver", "State", "conclude", "solve"]
+__all__ = ["SOLVERS", "Interrupted", "Monitor", "State", "solve"]
 
 
 def solve(

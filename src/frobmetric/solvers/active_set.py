@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.losses import Loss
-from ..core.points import Rows, Symmetric, Vector
+from ..core.points import Mask, Rows, Symmetric, Vector
 from ..core.problem import Evaluation, FrobeniusSDP
 from ..core.solution import Solution
 from .monitor import Monitor, State
@@ -99,7 +99,7 @@ def _round(
     return problem.extend(inner.best, u)
 
 
-def settled(loss: Loss, margins: Vector, radius: Vector) -> tuple[Vector, Vector]:
+def settled(loss: Loss, margins: Vector, radius: Vector) -> tuple[Mask, Vector]:
     """Return which rows have the same u at all margins within `radius`, and that u.
 
     With `radius = rho * |A_r|` and a ball of radius rho around M that contains the optimal matrix

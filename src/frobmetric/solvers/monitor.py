@@ -288,8 +288,8 @@ def conclude(solution: Any, tol: float, *, advice: str = "") -> None:
     --------
     >>> import warnings
     >>> from types import SimpleNamespace
-    >>> from frobmetric.core import Certificate
-    >>> from frobmetric.solvers import conclude
+    >>> from frobmetric.core.solution import Certificate
+    >>> from frobmetric.solvers.monitor import conclude
     >>> run = {"status": "max_iter", "solver": "admm", "n_iter": 9}
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")

@@ -7,7 +7,8 @@ import pytest
 
 from browsers import headless_browser
 from frobmetric import load
-from frobmetric.app.teaching import Items, TeachingSession
+from frobmetric.app.teaching import TeachingSession
+from frobmetric.app.teaching.items import Items
 from frobmetric.app.teaching.storage import read_answers, save_session
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from frobmetric.app.tables.reading import read_table
-from frobmetric.app.teaching import TeachingSession, read_items
+from frobmetric.app.teaching import TeachingSession
+from frobmetric.app.teaching.items import read_items
 from frobmetric.app.teaching.storage import save_session
 from frobmetric.io import load
 from frobmetric.io.preparation import Preparing

@@ -7,7 +7,8 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from frobmetric.app.teaching import Items, TeachingSession
+from frobmetric.app.teaching import TeachingSession
+from frobmetric.app.teaching.items import Items
 
 pytest.importorskip("jinja2")
 

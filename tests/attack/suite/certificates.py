@@ -7,14 +7,8 @@ import warnings
 import numpy as np
 
 from frobmetric import FrobMetric
-from frobmetric.core import (
-    CertificateError,
-    Factored,
-    FrobeniusSDP,
-    NumericalError,
-    Quadruplets,
-    certify,
-)
+from frobmetric.core import CertificateError, FrobeniusSDP, NumericalError, Quadruplets, certify
+from frobmetric.core.points import Factored
 from frobmetric.learning.problem import LOSSES, frobenius_problem
 from frobmetric.learning.prove import last_coordinates, last_samples
 from frobmetric.solvers import solve

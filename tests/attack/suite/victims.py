@@ -22,7 +22,7 @@ from frobmetric import (
     TripletFrobMetric,
     learners,
 )
-from frobmetric.core import Certificate
+from frobmetric.core.solution import Certificate
 from frobmetric.embeddings import EncoderBridge
 
 

@@ -1,11 +1,13 @@
 """EncoderBridge: finds what it should, chooses with care, refuses bad input, obeys scikit-learn."""
 
 import pickle
+from operator import attrgetter
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+from changed_maps import with_part
 from frobmetric.embeddings import EncoderBridge
 from frobmetric.embeddings.bridge.choice import Trial
 from frobmetric.evaluation.paired import paired_recalls
@@ -191,6 +193,29 @@ def test_a_failed_fit_leaves_what_was(texts):
     assert bridge.map_ is learned
     with pytest.raises(AttributeError, match="trust_ is read-only: it is part of map_"):
         bridge.trust_ = None
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "message"),
+    [
+        (
+            "index.vectors",
+            lambda Z: Z[:, 1:],
+            r"coefficients has shape \(9, 10\); expected \(9, 9\)",
+        ),
+        ("bridge.cells.mean", lambda Z: Z * np.nan, "mean must hold finite numbers"),
+        ("bridge.cells.centers", lambda Z: Z[:, 1:], r"centers has shape .*; expected \(None, 8\)"),
+        ("bridge.cells.scale", lambda s: -s, "cell_scale = -.* is not a positive number"),
+        ("old_scale", lambda s: np.inf, "old_scale = inf is not a positive number"),
+        ("index.is_unit", lambda is_unit: not is_unit, "only one of map and index"),
+        ("trust.n_calibration", lambda n: -1, "more bad calibration pairs"),
+        ("trust.coefficients", lambda v: v[:3], r"trust.coefficients has shape \(3,\)"),
+    ],
+)
+def test_parts_that_do_not_fit_make_no_value(texts, path, change, message):
+    learned = EncoderBridge(**OPTIONS).fit(*texts).map_
+    with pytest.raises(ValueError, match=message):
+        with_part(learned, path, change(attrgetter(path)(learned)))
 
 
 def test_too_large_a_share_for_calibration_is_refused(texts):

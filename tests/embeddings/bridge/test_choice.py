@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from frobmetric.embeddings.bridge.choice import Setting, Trial, choose_ridge
+from frobmetric.embeddings.bridge.choice import BridgeSetting, Trial, choose_ridge
 from frobmetric.embeddings.bridge.paired import PairedVectors
 from frobmetric.embeddings.bridge.trust import OldIndex
 from frobmetric.evaluation.paired import paired_recalls
@@ -10,16 +10,16 @@ from frobmetric.evaluation.paired import paired_recalls
 
 def test_a_clear_gain_is_chosen(rng):
     before = rng.random(50)
-    assert Trial(Setting(8, 0.1), paired_recalls(before, before + rng.random(50))).is_chosen
+    assert Trial(BridgeSetting(8, 0.1), paired_recalls(before, before + rng.random(50))).is_chosen
     assert not Trial(
-        Setting(8, 0.1), paired_recalls(before, before + rng.normal(0, 1, 50) / 100)
+        BridgeSetting(8, 0.1), paired_recalls(before, before + rng.normal(0, 1, 50) / 100)
     ).is_chosen
 
 
 def test_settings_in_words():
-    assert str(Setting(1, 0.01)) == "one map, strength 0.01"
+    assert str(BridgeSetting(1, 0.01)) == "one map, strength 0.01"
     text = "8 local maps, strength 0.1, neighbours protected with weight 2"
-    assert str(Setting(8, 0.1, 2.0)) == text
+    assert str(BridgeSetting(8, 0.1, 2.0)) == text
 
 
 def test_the_strength_is_chosen_by_left_out_pairs(rng):
@@ -34,4 +34,4 @@ def test_the_strength_is_chosen_by_left_out_pairs(rng):
         strengths.append(setting.strength)
     assert strengths[0] < strengths[1]
     given, _ = choose_ridge(pairs, OldIndex(exact, 5, False), 1, 7.0)
-    assert given == Setting(1, 7.0)
+    assert given == BridgeSetting(1, 7.0)

@@ -37,7 +37,7 @@ def test_fewer_neighbours_than_asked_for_count_as_they_are():
 def test_the_p_value_is_a_rank(scores, new):
     scores = np.array(scores, dtype=float)
     is_bad = scores % 2 == 0
-    trust = TrustScore(None, None, None).calibrated(scores, is_bad)
+    trust = TrustScore(None, None, np.empty(0), 0).calibrated(scores, is_bad)
     expected = (1 + np.sum(is_bad & (scores >= new))) / (len(scores) + 1)
     assert trust.p_value(np.array([float(new)])) == pytest.approx(expected)
 
@@ -50,7 +50,7 @@ def test_the_promise_is_kept_on_average(alpha):
     for _ in range(n_draws):
         is_bad = rng.random(20) < 0.4
         score = np.round(rng.standard_normal(20) - is_bad, 1)
-        trust = TrustScore(None, None, None).calibrated(score[1:], is_bad[1:])
+        trust = TrustScore(None, None, np.empty(0), 0).calibrated(score[1:], is_bad[1:])
         is_trusted = trust.p_value(score[:1])[0] <= alpha
         n_trusted += is_trusted
         n_broken += is_trusted and is_bad[0]

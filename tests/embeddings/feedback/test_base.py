@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frobmetric.embeddings import (
-    Cleaning,
     Clicks,
     ComparedTriplets,
     GradedPairs,
@@ -16,6 +15,7 @@ from frobmetric.embeddings import (
     SimilarPairs,
     TooFewExamplesError,
 )
+from frobmetric.embeddings.feedback.base import Cleaning
 from frobmetric.embeddings.feedback.groups import N_KINDS
 from frobmetric.evaluation import make_retrieval_scorer
 

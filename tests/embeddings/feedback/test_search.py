@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from frobmetric.embeddings import RelevantDocuments, TooFewExamplesError
-from frobmetric.evaluation import ndcg_at_k, recall_at_k, reciprocal_rank
+from frobmetric.evaluation import ndcg_at_k, recall_at_k
+from frobmetric.evaluation.retrieval import reciprocal_rank
 
 #: Documents on a line, and one query at 0.
 LINE = np.array([[1.0], [2.0], [3.0], [4.0], [5.0]])

@@ -10,8 +10,9 @@ from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from changed_maps import forge
-from frobmetric import BoostMetric, CertificateError, mine_triplets
+from frobmetric import BoostMetric, mine_triplets
 from frobmetric.checks.parameters import InvalidParameterError
+from frobmetric.exceptions import CertificateError
 from frobmetric.metric.boost import LOSSES, solvers
 from frobmetric.metric.boost.problem import TraceSDP
 from frobmetric.metric.boost.solvers import METHODS

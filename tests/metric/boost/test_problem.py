@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from frobmetric import CertificateError
 from frobmetric.core.points import Factored
+from frobmetric.exceptions import CertificateError
 from frobmetric.metric.boost import LOSSES
 from frobmetric.metric.boost.problem import Exponential, Logistic, TraceSDP, certify_trace
 from frobmetric.metric.boost.solvers import METHODS, boost

@@ -23,7 +23,7 @@ def metric_learn(task):
 
 def frobmetric(task):
     """Fit a learner of this library."""
-    return _fit(import_module("frobmetric"), task)
+    return _fit(import_module("frobmetric.learners"), task)
 
 
 def _fit(package, task):

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.datasets import load_diabetes
 
-from frobmetric import Constraints
+from frobmetric.learning.constraints import DrawnConstraints
 from frobmetric.learning.coordinates import unit_mean_square
 
 from ..baselines.metric_learn import ENVIRONMENT
@@ -84,7 +84,7 @@ def load(name, options):
 
 def make_tuples(X, y, options):
     """Return pairs, quadruplets and triplets of labelled samples, as rows and as points."""
-    constraints = Constraints(y)
+    constraints = DrawnConstraints(y)
     n_pairs = options.choose(PAIRS, 100)
     a, b, c, d = constraints.positive_negative_pairs(n_pairs, same_length=True, random_state=0)
     pairs = np.concatenate([np.column_stack([a, b]), np.column_stack([c, d])])

@@ -15,7 +15,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
 
-from frobmetric import MLKR, FrobMetric
+from frobmetric import FrobMetric
+from frobmetric.learners import MLKR
 
 from ..data import measured
 from ..harness.benchmark import Benchmark, Options

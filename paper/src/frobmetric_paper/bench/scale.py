@@ -24,7 +24,8 @@ from frobmetric.backends.table import ShardedTable, split_rows
 from frobmetric.backends.vectors import Sharded
 from frobmetric.core.cones import PSD
 from frobmetric.learning import learn as learning
-from frobmetric.learning.sharded import ShardedSamples, ShardedTriplets
+from frobmetric.learning.sharded.samples import ShardedSamples
+from frobmetric.learning.sharded.triplets import ShardedTriplets
 
 from ..harness.benchmark import Benchmark, Cell, Options
 from ..harness.task import Store

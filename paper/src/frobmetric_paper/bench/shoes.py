@@ -9,7 +9,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from frobmetric import ObjectSplit, TripletFrobMetric, accuracy_difference, comparison_accuracy
+from frobmetric import TripletFrobMetric
+from frobmetric.evaluation import ObjectSplit, accuracy_difference, comparison_accuracy
 
 from ..data.pairs import load_comparisons
 from ..harness.benchmark import Benchmark, Options

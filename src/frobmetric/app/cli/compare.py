@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...evaluation.compare import Comparison, ComparisonProgress, InterruptedComparison
 from ...evaluation.compare import compare as compare_models
+from ...evaluation.table import Comparison, InterruptedComparison
+from ...evaluation.trial import ComparisonProgress
 from ...io.preparation import Preparing, TablePreparation
 from ...plotting import ComparisonDisplay
 from ...runtime.environment import replacing, require

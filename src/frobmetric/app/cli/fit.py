@@ -9,8 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from ...backends import RowFile
-from ...core import Certificate, Step
-from ...core.solution import NOTHING
+from ...core.solution import NOTHING, Certificate, Step
 from ...io import save
 from ...io.preparation import Preparing
 from ...io.text import format_of

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ...core import PSD, Step
+from ...core import PSD
+from ...core.solution import Step
 from ...io.preparation import PreparingWithGaps
 from ...io.text import as_number, format_of
-from ...sdp import NearestMatrix, nearest_correlation, nearest_covariance, pairwise_correlation
+from ...sdp import nearest_correlation, nearest_covariance, pairwise_correlation
 from ...sdp.construct import SENSES
+from ...sdp.nearest import NearestMatrix
 from ..tables.matrices import (
     SUFFIXES,
     LabelledMatrix,

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.environment import require, target_file
-from ..pages import ModelReport
 from ..pages import report as make_report
+from ..pages.model_report import ModelReport
 from ..tables.reading import STANDARD, LabelledTable, Table, read_texts
 from .declaration import Count, Folds, Natural, command
 from .evaluate import VERDICTS

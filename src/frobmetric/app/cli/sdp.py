@@ -20,12 +20,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ...core import Cone, FrobeniusSDP
 from ...runtime.environment import target_file
-from ...sdp import SDPAAnswer, SDPSolution, SDPStep, read_sdpa, solve_sdp
+from ...sdp import read_sdpa, solve_sdp
 from ...sdp.presolve import split_blocks
 from ...sdp.rays import round_down
-from ...sdp.sdpa import sdpa_objectives
+from ...sdp.sdpa import SDPAAnswer, sdpa_objectives
+from ...sdp.solution import SDPSolution
 from ...solvers import Interrupted
-from ...solvers.plain import targets
+from ...solvers.plain import SDPStep, targets
 from ..tables.reading import check_input
 from .declaration import Positive, SolveLimits, command
 from .progress import live_progress

@@ -9,7 +9,8 @@ from typing import Any
 from ...io.preparation import Preparing
 from ...runtime.environment import require
 from ..tables.reading import check_output
-from ..teaching import Items, TeachingSession, read_items
+from ..teaching import TeachingSession
+from ..teaching.items import Items, read_items
 from ..teaching.server import TeachingServer
 from ..teaching.storage import read_answers, save_session
 from .declaration import Natural, command

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...checks.text import drawn
-from ...core import Step
+from ...core.solution import Step
 from ...io.preparation import Preparing
 from ...io.text import format_of
 from ...manifold import MaximumVarianceUnfolding, neighborhood_quality

@@ -1,6 +1,5 @@
 """HTML pages that need nothing but themselves: the report of a model, and the base of all pages."""
 
-from .model_report import ModelReport, report
-from .page import render
+from .model_report import report
 
-__all__ = ["ModelReport", "render", "report"]
+__all__ = ["report"]

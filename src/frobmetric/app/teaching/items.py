@@ -42,7 +42,7 @@ class Items:
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.app.teaching import Items
+    >>> from frobmetric.app.teaching.items import Items
     >>> Items(np.eye(2), ["a", "b"], ["x", "y"]).look(0)
     {'name': 'a', 'values': [('x', '1'), ('y', '0')]}
     """
@@ -93,7 +93,7 @@ def read_items(
     --------
     >>> import pathlib
     >>> import tempfile
-    >>> from frobmetric.app.teaching import read_items
+    >>> from frobmetric.app.teaching.items import read_items
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
     >>> _ = path.write_text("name,x\na,1\nb,2\n")
     >>> read_items(path, target="name").names

@@ -21,7 +21,7 @@ from ...checks.parameters import (
     integer,
 )
 from ...checks.samples import DTYPES, SampleReader, validate_data
-from ...core import Certificate
+from ...core.solution import Certificate
 from ...model.fitted import Fitted
 from ...model.shell import FittedShell
 from .choice import Bridge, BridgeReport
@@ -131,7 +131,11 @@ class EncoderBridge(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedShe
     }
 
     map_: EncoderMap
-    _needs: ClassVar[dict[str, type]] = {"bridge": Bridge, "report": BridgeReport}
+    _needs: ClassVar[dict[str, type]] = {
+        "bridge": Bridge,
+        "index": OldIndex,
+        "report": BridgeReport,
+    }
     bridge_ = Fitted[Bridge]("bridge")
     index_ = Fitted[OldIndex]("index")
     new_scale_ = Fitted[float]("new_scale")

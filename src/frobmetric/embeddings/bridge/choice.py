@@ -32,7 +32,7 @@ ROUGH = 1e-2
 
 
 @dataclass(frozen=True)
-class Setting:
+class BridgeSetting:
     """Options of a bridge: number of maps, strength of the ridge, weight of the hinge (0: none)."""
 
     n_maps: int
@@ -50,7 +50,7 @@ class Setting:
 class Trial:
     """A setting beside a simpler one: the gain in recall of the same held-out pairs."""
 
-    setting: Setting
+    setting: BridgeSetting
     gain: PairedDifference
 
     @property
@@ -71,7 +71,7 @@ class Bridge:
     cells: Cells
     coefficients: Array
     certificate: Certificate
-    setting: Setting
+    setting: BridgeSetting
     status: str = "optimal"
     n_iter: int = 1
 
@@ -98,7 +98,7 @@ class Solver:
         pairs: PairedVectors,
         path: RidgePath,
         cells: Cells,
-        setting: Setting,
+        setting: BridgeSetting,
         questions: Questions,
     ) -> Bridge:
         """Return the map of a setting: the closed form, or with a hinge the solver's.
@@ -121,7 +121,7 @@ class Solver:
 
 def choose_ridge(
     pairs: PairedVectors, index: OldIndex, n_maps: int, strength: float | None
-) -> tuple[Setting, list[Trial]]:
+) -> tuple[BridgeSetting, list[Trial]]:
     """Return the best setting without a hinge, and the trial of local maps beside one map.
 
     Recalls are those of left-out pairs, in closed form. Local maps are chosen only if they find
@@ -129,13 +129,13 @@ def choose_ridge(
     """
     rows = np.sort(np.random.default_rng(pairs.seed).permutation(len(pairs.Y))[:MAX_QUERIES])
     questions = index.questions(pairs.Y[rows])
-    best: list[tuple[Setting, Vector]] = []
+    best: list[tuple[BridgeSetting, Vector]] = []
     for number in sorted({1, n_maps}):
         path = pairs.path(Cells.of(pairs.X, number, pairs.seed))
         tried = []
         for each in STRENGTHS if strength is None else (float(strength),):
             mapped = pairs.Y[rows] - path.left_out_errors(each)[rows]
-            tried.append((Setting(number, each), questions.recall(mapped)))
+            tried.append((BridgeSetting(number, each), questions.recall(mapped)))
         best.append(max(tried, key=lambda pair: pair[1].mean()))
     if len(best) == 1:
         return best[0][0], []
@@ -144,8 +144,8 @@ def choose_ridge(
 
 
 def choose_protection(
-    pairs: PairedVectors, index: OldIndex, setting: Setting, cells: Cells, solver: Solver
-) -> tuple[Setting, list[Trial]]:
+    pairs: PairedVectors, index: OldIndex, setting: BridgeSetting, cells: Cells, solver: Solver
+) -> tuple[BridgeSetting, list[Trial]]:
     """Return the setting with the best hinge, or as it was if no hinge finds significantly more."""
     order = np.random.default_rng(pairs.seed).permutation(len(pairs.Y))
     n_held = min(MAX_QUERIES, round(HELD_OUT * len(order)))
@@ -153,7 +153,7 @@ def choose_protection(
     questions, own, path = index.questions(pairs.Y[held]), index.questions(rest.Y), rest.path(cells)
     rough = replace(solver, tol=max(solver.tol, ROUGH))
 
-    def recall(each: Setting) -> Vector:
+    def recall(each: BridgeSetting) -> Vector:
         return questions.recall(rough.bridge(rest, path, cells, each, own)(pairs.X[held]))
 
     before = recall(setting)
@@ -163,10 +163,10 @@ def choose_protection(
     return (best if trial.is_chosen else setting), [trial]
 
 
-def _with_hinge(setting: Setting) -> Iterator[Setting]:
+def _with_hinge(setting: BridgeSetting) -> Iterator[BridgeSetting]:
     for factor in STRONGER:
         for weight in WEIGHTS:
-            yield Setting(setting.n_maps, factor * setting.strength, weight)
+            yield BridgeSetting(setting.n_maps, factor * setting.strength, weight)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,7 +175,7 @@ class BridgeReport(Report):
 
     Attributes
     ----------
-    setting : Setting
+    setting : BridgeSetting
         The options that were chosen.
     trials : tuple of Trial
         Local maps beside one map, and the protection of neighbours beside none.
@@ -186,7 +186,7 @@ class BridgeReport(Report):
         Curve: recall of all queries if this share of them, those least trusted, is re-embedded.
     """
 
-    setting: Setting
+    setting: BridgeSetting
     trials: tuple[Trial, ...]
     recall: tuple[float, float, float] | None
     n_pairs: int

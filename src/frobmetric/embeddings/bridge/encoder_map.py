@@ -8,9 +8,9 @@ import numpy as np
 
 from ...core.points import Array, Vector
 from ...model.linear_map import Features
-from ...model.value import Value, frozen_numbers
+from ...model.value import Value
 from .choice import Bridge, BridgeReport
-from .trust import OldIndex, TrustScore
+from .trust import N_DESCRIBING, OldIndex, TrustScore
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,21 +41,23 @@ class EncoderMap(Value):
     trust: TrustScore | None = None
 
     def __post_init__(self) -> None:
-        for name, scale in (("new_scale_", self.new_scale), ("old_scale_", self.old_scale)):
+        cells = self.bridge.cells
+        scales = {"new_scale": self.new_scale, "old_scale": self.old_scale}
+        for name, scale in (scales | {"cell_scale": cells.scale}).items():
             if not 0 < scale < np.inf:
                 raise ValueError(f"{name} = {scale} is not a positive number")
         if self.index.is_unit != self.features.unit_length:
             raise ValueError("only one of map and index has vectors of unit length")
-        n_new, n_old = self.features.number, self.index.vectors.shape[1]
-        if (len(self.bridge.cells.mean), self.bridge.coefficients.shape[1]) != (n_new, n_old):
-            raise ValueError(
-                f"coefficients has shape {self.bridge.coefficients.shape}; expected that of a map "
-                f"from {n_new} to {n_old} features"
-            )
+        n_new, n_old = self.features.number, self.index.vectors.shape[-1]
+        n_lifted = (len(cells.centers) + 1) * (n_new + 1)
+        _require("mean", cells.mean, (n_new,))
+        _require("centers", cells.centers, (None, n_new))
+        _require("coefficients", self.bridge.coefficients, (n_lifted, n_old))
+        _require("index", self.index.vectors, (None, n_old))
         if self.trust is not None:
-            frozen_numbers("X_fit", self.trust.X_fit, n_new)
-            frozen_numbers("coefficients", self.trust.coefficients)
-            frozen_numbers("bad_scores", self.trust.bad_scores)
+            _require("trust.X_fit", self.trust.X_fit, (None, n_new))
+            _require("trust.coefficients", self.trust.coefficients, (N_DESCRIBING,))
+            _require("trust.bad_scores", self.trust.bad_scores, (None,))
 
     def transform(self, X: Array) -> Array:
         """Map vectors of the new encoder, in their precision."""
@@ -69,7 +71,8 @@ class EncoderMap(Value):
                 "no pairs were kept to calibrate trust with; fit with calibration=0.2, for example"
             )
         scaled = self._scaled(X)
-        return 1 - self.trust.p_value(self.trust.score(scaled, self.bridge(scaled)))
+        score = self.trust.score(self.index, scaled, self.bridge(scaled))
+        return 1 - self.trust.p_value(score)
 
     def recall(self, X: Array, old: Array) -> Vector:
         """Return the share of the neighbours of old vectors that the mapped ones find."""
@@ -84,3 +87,12 @@ class EncoderMap(Value):
 
     def _scaled(self, X: Array) -> Array:
         return self.features.vectors(X.astype(np.float64)) / self.new_scale
+
+
+def _require(name: str, array: Array, shape: tuple[int | None, ...]) -> None:
+    """Refuse an array of another shape, where None is any length, or without finite numbers."""
+    if array.dtype != np.float64 or not np.isfinite(array).all():
+        raise ValueError(f"{name} must hold finite numbers in double precision")
+    lengths = zip(array.shape, shape, strict=False)
+    if array.ndim != len(shape) or any(n not in (None, has) for has, n in lengths):
+        raise ValueError(f"{name} has shape {array.shape}; expected {shape}")

@@ -11,7 +11,7 @@ from ...evaluation.paired import paired_recalls
 from .choice import (
     Bridge,
     BridgeReport,
-    Setting,
+    BridgeSetting,
     Solver,
     Trial,
     choose_protection,
@@ -36,7 +36,7 @@ def learn_bridge(recipe: BridgeRecipe, data: FitData) -> EncoderMap:
         setting, more = choose_protection(data.choice, data.index, setting, cells, solver)
         trials = [*trials, *more]
     elif recipe.neighbor_weight > 0:
-        setting = Setting(setting.n_maps, setting.strength, float(recipe.neighbor_weight))
+        setting = BridgeSetting(setting.n_maps, setting.strength, float(recipe.neighbor_weight))
     path, questions = data.pairs.path(cells), data.index.questions(data.pairs.Y)
     bridge = solver.bridge(data.pairs, path, cells, setting, questions)
     left_out = data.pairs.Y - path.left_out_errors(setting.strength)
@@ -62,8 +62,8 @@ def _calibrate(
     if len(X):
         questions, mapped = index.questions(Y), bridge(X)
         recall = questions.recall(mapped)
-        trust = TrustScore.learn(index, data.pairs.X, *training)
-        score = trust.score(X, mapped, questions.labels)
+        trust = TrustScore.learn(data.pairs.X, *training)
+        score = trust.score(index, X, mapped, questions.labels)
         trust = trust.calibrated(score, recall < good_recall)
         found = paired_recalls(np.zeros(len(recall)), recall)
         shares, recalls = trust_curve(score, recall)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core import AllMatrices, Bilinear, FrobeniusSDP, Hinge, Solution
+from ...core import AllMatrices, Bilinear, FrobeniusSDP, Hinge
 from ...core.points import Array, Index, Vector
+from ...core.solution import Solution
 from ...solvers import solve
 from .ridge import RidgePath
 from .trust import Questions

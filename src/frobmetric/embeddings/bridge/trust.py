@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,8 @@ from ...search.rows import distinct_rows
 
 #: Neighbours in the old space whose distances describe a query, and in the new space.
 N_OLD, N_NEW = 30, 5
+#: Number of coefficients of a score, that of the constant included.
+N_DESCRIBING = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,6 @@ class TrustScore:
 
     Attributes
     ----------
-    index : OldIndex
     X_fit : ndarray of shape (n_pairs, n_new)
         Training queries of the new encoder.
     coefficients : ndarray of shape (n_describing + 1,)
@@ -99,32 +100,32 @@ class TrustScore:
         Number of calibration queries, bad ones and others.
     """
 
-    index: OldIndex
     X_fit: Array
     coefficients: Vector
-    bad_scores: Vector = None  # type: ignore[assignment]
-    n_calibration: int = 0
+    bad_scores: Vector
+    n_calibration: int
 
     def __post_init__(self) -> None:
         if self.bad_scores is not None and len(self.bad_scores) > self.n_calibration:
             raise ValueError("it has more bad calibration pairs than calibration pairs")
 
     @classmethod
-    def learn(cls, index: OldIndex, X: Array, mapped: Array, questions: Questions) -> TrustScore:
-        """Learn the score from pairs, each mapped by the others."""
-        empty = cls(index, X, np.empty(0))
-        design = empty._design(X, mapped, questions.labels, is_training=True)
-        coefficients, *_ = np.linalg.lstsq(design, questions.recall(mapped), rcond=1e-8)
-        return cls(index, X, coefficients)
+    def learn(cls, X: Array, mapped: Array, questions: Questions) -> TrustScore:
+        """Learn the score from pairs, each mapped by the others; it is not calibrated yet."""
+        empty = cls(X, np.empty(0), np.empty(0), 0)
+        index, labels = questions.index, questions.labels
+        design = empty._design(index, X, mapped, labels, is_training=True)
+        coefficients: Any = np.linalg.lstsq(design, questions.recall(mapped), rcond=1e-8)[0]
+        return replace(empty, coefficients=coefficients)
 
     def calibrated(self, score: Vector, is_bad: Any) -> TrustScore:
         """Return the score with the calibration queries that it is compared with."""
         bad = np.sort(np.asarray(score)[is_bad])
-        return TrustScore(self.index, self.X_fit, self.coefficients, bad, len(score))
+        return replace(self, bad_scores=bad, n_calibration=len(score))
 
-    def score(self, X: Array, mapped: Array, labels: Any = None) -> Vector:
+    def score(self, index: OldIndex, X: Array, mapped: Array, labels: Any = None) -> Vector:
         """Return the predicted recall of queries."""
-        return self._design(X, mapped, labels) @ self.coefficients
+        return self._design(index, X, mapped, labels) @ self.coefficients
 
     def p_value(self, score: Vector) -> Vector:
         """Return the conformal p-value of "this query is bad", exact by its rank.
@@ -136,12 +137,13 @@ class TrustScore:
         n_higher = len(self.bad_scores) - np.searchsorted(self.bad_scores, score, side="left")
         return (1 + n_higher) / (self.n_calibration + 1)
 
-    def _design(self, X, mapped, labels, is_training=False):
-        index = self.index.vectors
+    def _design(
+        self, index: OldIndex, X: Array, mapped: Array, labels: Any, is_training: bool = False
+    ) -> Array:
         length = np.linalg.norm(mapped, axis=1)
-        reach = min(N_OLD, len(index))
-        old = _distances(self.index.finish(mapped), index, self.index.search, reach, labels)
-        k = min(self.index.n_neighbors, reach)
+        reach = min(N_OLD, len(index.vectors))
+        old = _distances(index.finish(mapped), index.vectors, index.search, reach, labels)
+        k = min(index.n_neighbors, reach)
         own = (np.arange(len(X)), np.arange(len(X))) if is_training else None
         reach = min(N_NEW, len(self.X_fit) - 1)
         new = _distances(X, self.X_fit, NeighborSearch(self.X_fit), reach, own)

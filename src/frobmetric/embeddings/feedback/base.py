@@ -53,7 +53,8 @@ class Feedback(Protocol):
     Examples
     --------
     >>> import numpy as np
-    >>> from frobmetric.embeddings import Feedback, Labels
+    >>> from frobmetric.embeddings import Labels
+    >>> from frobmetric.embeddings.feedback.base import Feedback
     >>> feedback: Feedback = Labels([0, 0, 1])
     >>> feedback.measure, feedback.unit, feedback.queries
     ('precision@3', 'samples', None)
@@ -125,7 +126,7 @@ class Cleaning:
 
     Examples
     --------
-    >>> from frobmetric.embeddings import Cleaning
+    >>> from frobmetric.embeddings.feedback.base import Cleaning
     >>> print(Cleaning("pairs", 1200, 1190, duplicates=7, self_pairs=3))
     1,200 pairs: 7 repeated (merged), 3 about an object and itself (dropped); 1,190 left
     """

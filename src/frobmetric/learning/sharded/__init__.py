@@ -5,8 +5,3 @@ shards that are neighbours of its own. From then on only numbers, and matrices w
 feature, leave a shard. On a cluster small parts of the problem are the exception: they are brought
 to the client, which solves them faster alone.
 """
-
-from .samples import ShardedSamples
-from .triplets import ShardedTriplets
-
-__all__ = ["ShardedSamples", "ShardedTriplets"]

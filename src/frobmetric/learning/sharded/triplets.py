@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -19,8 +19,15 @@ from ...model.sets import Block, JoinedTriplets, MinedTriplets, TripletSet
 from ..triplets import group_by_counts
 from .search import Place
 
-if TYPE_CHECKING:
-    from .samples import ShardedSamples
+
+class LabelledShards(Protocol):
+    """Samples in shards, as far as triplets need them: labels, and the first row of each shard."""
+
+    @property
+    def start(self) -> Sharded: ...
+
+    @property
+    def y(self) -> Sharded: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +37,7 @@ class ShardedTriplets:
     `sets` has the triplets of each shard, by rows of `needed`: the numbers of all rows in them.
     """
 
-    samples: Any
+    samples: LabelledShards
     sets: Sharded
     needed: Sharded
     n_triplets: int
@@ -40,7 +47,7 @@ class ShardedTriplets:
 
     @classmethod
     def mined(
-        cls, samples: ShardedSamples, neighbors: Sharded, before: ShardedTriplets | None = None
+        cls, samples: LabelledShards, neighbors: Sharded, before: ShardedTriplets | None = None
     ) -> Self:
         """Return triplets of near and far rows, added to those of the passes before."""
         earlier = None if before is None else before.sets

@@ -65,7 +65,7 @@ class Unfolding:
 
     `Y` has the coordinates of the points along their principal axes and `eigenvalues` the variance
     along each; `w` has the multipliers of the edges, or is None with landmarks. The other fields
-    are as in `frobmetric.Solution`.
+    are as in `frobmetric.core.solution.Solution`.
     """
 
     Y: Array

@@ -9,21 +9,27 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ...checks.parameters import FLAG, InvalidParameterError, Rule, check_parameters, choice
-from ...core import Certificate, CertificateError, Hinge
-from ...core.points import Factored
+from ...checks.samples import SampleReader
+from ...core import CertificateError, Hinge
+from ...core.points import Array, Factored, Vector
+from ...core.solution import Certificate, Solution
 from ...learning.coordinates import Coordinates
+from ...learning.journal import Progress
 from ...learning.learn import learn_in_passes
 from ...learning.learned import NO_DIRECTION, check_n_components, map_of_solution, warn_if_zero
+from ...learning.options import RunOptions
 from ...learning.parameters import LABEL_RULES, SHARED_RULES
 from ...learning.prove import SAME, check_labels, last_samples
 from ...learning.samples import Samples
 from ...model.fitted import Fitted
-from ...model.linear_map import Source
+from ...model.linear_map import LinearMap, Source
+from ...model.recipe import Recipe
+from ...model.sets import TripletSet
 from ...runtime.environment import limit_threads
 from ...solvers import Interrupted
 from ..base import CertifiedEstimator
 from .problem import Exponential, Logistic, TraceSDP, certify_trace
-from .solvers import METHODS, boost
+from .solvers import METHODS, Method, boost
 
 #: Losses that a metric can be boosted with.
 LOSSES = {"hinge": Hinge, "logistic": Logistic, "exponential": Exponential}
@@ -187,7 +193,9 @@ class BoostMetric(CertifiedEstimator):
         return _certify(self.map_, self._reader(of_fit=False), X, y, sample_weight)
 
 
-def _certify(learned, reader, X, y, sample_weight):
+def _certify(
+    learned: LinearMap, reader: SampleReader, X: Any, y: Any, sample_weight: Any
+) -> Certificate:
     components = learned.components
     given = reader.read(X)[0].astype(components.dtype, copy=False)
     X, weight, triplets = last_samples(learned, given)
@@ -205,12 +213,16 @@ def _certify(learned, reader, X, y, sample_weight):
     return certify_trace(problem, point, learned.proof.u)
 
 
-def _learn(recipe, options, samples, method):
+def _learn(recipe: Recipe, options: RunOptions, samples: Samples, method: Method) -> LinearMap:
     """Learn from checked samples by one of the methods."""
 
-    def solve_next(progress):
+    def solve_next(progress: Progress) -> Solution:
         problem = _problem(recipe, coordinates, progress.triplets)
-        given = {"tol": options.tol, "max_iter": options.max_iter, "callback": options.on_step}
+        given: dict[str, Any] = {
+            "tol": options.tol,
+            "max_iter": options.max_iter,
+            "callback": options.on_step,
+        }
         try:
             return boost(problem, method, start=progress.point, **given)
         except Interrupted as interruption:
@@ -238,16 +250,16 @@ def _learn(recipe, options, samples, method):
     return learned
 
 
-def _problem(recipe, coordinates, triplets):
+def _problem(recipe: Recipe, coordinates: Coordinates, triplets: TripletSet) -> TraceSDP:
     loss = LOSSES[recipe.loss](recipe.C * triplets.share)
     return TraceSDP(triplets.constraints(coordinates.Z), loss)
 
 
-def _coordinates(X, weight):
+def _coordinates(X: Array, weight: Vector | None) -> Coordinates:
     return Coordinates.dense(X, weight=weight)
 
 
-def _reason_of_zero(problem, C):
+def _reason_of_zero(problem: TraceSDP, C: float) -> str:
     """Return why a metric is zero, and the smallest C that would help if there is one."""
     u = problem.loss.multiplier(np.zeros(problem.constraints.shape[0]))
     largest = problem.max_eigenvalue(problem.constraints.adjoint(u))
@@ -256,7 +268,7 @@ def _reason_of_zero(problem, C):
     return f"C={C:g} is too small for these triplets, for which it must be above {C / largest:.3g}"
 
 
-def _check_order(components):
+def _check_order(components: Array) -> None:
     """Refuse rows in another order than a fit leaves them, from long to short.
 
     The metric is the same in any order, and with it the proof, but not the map.
@@ -270,7 +282,7 @@ def _check_order(components):
         )
 
 
-def _in_span(coordinates, L):
+def _in_span(coordinates: Coordinates, L: Array) -> Factored:
     """Return L in these coordinates; raise `CertificateError` if they cannot express it."""
     if coordinates.basis is None:
         return Factored(L)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import entr, expit
 
-from ...core import PSD, Certificate, CertificateError
+from ...core import PSD, CertificateError, Constraints, Hinge
 from ...core.bounds import lowest_eigenvalue
-from ...core.points import Factored, as_dense
+from ...core.points import Array, Factored, Point, Symmetric, Vector, as_dense
 from ...core.problem import ROUNDING, relative_error
 from ...core.rounding import SUM, gamma, inner
+from ...core.solution import Certificate
 
 #: Upper bound on exponents, so that the loss of a trial far from the optimum stays finite.
 MOST_EXPONENT = 600.0
@@ -32,23 +34,23 @@ class Logistic:
     bounds: this loss suits primal methods, not the dual ones of `frobmetric.solvers`.
     """
 
-    weight: np.ndarray
+    weight: Array
 
     @property
-    def upper(self):
+    def upper(self) -> Vector:
         return self.weight
 
-    def value(self, v):
+    def value(self, v: Vector) -> float:
         return float(self.weight @ np.logaddexp(0, -v))
 
-    def multiplier(self, v):
+    def multiplier(self, v: Vector) -> Vector:
         return self.weight * expit(-v)
 
-    def conjugate_error(self, u):
+    def conjugate_error(self, u: Vector) -> float:
         """Return a bound on the rounding error of the value of `conjugate`."""
         return gamma(SUM + LIBRARY) * (self.conjugate(u)[0] + 2 * float(np.sum(u)))
 
-    def conjugate(self, u):
+    def conjugate(self, u: Vector) -> tuple[float, Vector]:
         """Return the sum of -loss*(-u), and its gradient in u."""
         share = np.clip(_share(u, self.weight), 0, 1)
         with np.errstate(divide="ignore"):
@@ -63,24 +65,24 @@ class Exponential:
     -loss*(-u) = u - u log(u / weight_r).
     """
 
-    weight: np.ndarray
+    weight: Array
 
     @property
-    def upper(self):
+    def upper(self) -> Vector:
         return np.where(self.weight > 0, np.inf, 0.0)
 
-    def value(self, v):
+    def value(self, v: Vector) -> float:
         return float(self.weight @ np.exp(np.minimum(-v, MOST_EXPONENT)))
 
-    def multiplier(self, v):
+    def multiplier(self, v: Vector) -> Vector:
         return self.weight * np.exp(np.minimum(-v, MOST_EXPONENT))
 
-    def conjugate_error(self, u):
+    def conjugate_error(self, u: Vector) -> float:
         """Return a bound on the rounding error of the value of `conjugate`."""
         terms = float(2 * np.sum(u) + self.weight @ np.abs(entr(_share(u, self.weight))))
         return gamma(SUM + LIBRARY) * terms
 
-    def conjugate(self, u):
+    def conjugate(self, u: Vector) -> tuple[float, Vector]:
         """Return the sum of -loss*(-u), and its gradient in u."""
         share = _share(u, self.weight)
         with np.errstate(divide="ignore"):
@@ -88,8 +90,12 @@ class Exponential:
         return float(np.sum(u) + self.weight @ entr(share)), slope
 
 
-def _share(u, weight):
+def _share(u: Vector, weight: Vector) -> Vector:
     return u / np.where(weight > 0, weight, 1.0)  # a row of weight 0 has u = 0
+
+
+#: Losses of the problem.
+TraceLoss: TypeAlias = Hinge | Logistic | Exponential
 
 
 @dataclass(frozen=True)
@@ -100,29 +106,29 @@ class Bounds:
     """
 
     point: Factored
-    u: np.ndarray
+    u: Array
     primal: float
     dual: float
     max_eigenvalue: float
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """Rank of M."""
         return self.point.rank
 
     @property
-    def rounding(self):
+    def rounding(self) -> float:
         """Bound on the rounding error of the two objectives, which may be of different steps."""
         return 10 * ROUNDING * (abs(self.primal) + abs(self.dual))
 
     @property
-    def gap(self):
+    def gap(self) -> float:
         """Difference of primal and dual, zero where it is only rounding."""
         gap = self.primal - self.dual
         return gap if abs(gap) > self.rounding else 0.0
 
     @property
-    def error(self):
+    def error(self) -> float:
         """Relative gap, which a tolerance is compared with."""
         return relative_error(self.gap, max(abs(self.primal), abs(self.dual)), 0.0)
 
@@ -137,38 +143,40 @@ class TraceSDP:
     Any u of the loss, divided by the largest eigenvalue if that is above one, gives a bound.
     """
 
-    constraints: object
-    loss: object
+    constraints: Constraints
+    loss: TraceLoss
 
     @property
-    def order(self):
+    def order(self) -> int:
         return self.constraints.shape[1]
 
-    def objective(self, point, margins):
+    def objective(self, point: Factored, margins: Vector) -> float:
         return float(np.vdot(point.L, point.L)) + self.loss.value(margins)
 
-    def bounds(self, point, margins, u, weighted_sum=None):
+    def bounds(
+        self, point: Factored, margins: Vector, u: Vector, weighted_sum: Symmetric | None = None
+    ) -> Bounds:
         """Return the objective at M and the bound from u; `weighted_sum` is sum_r u_r A_r."""
         weighted_sum = self.constraints.adjoint(u) if weighted_sum is None else weighted_sum
         largest = self.max_eigenvalue(weighted_sum)
         u = u / max(1.0, largest + self.rounding_margin(u))
         return Bounds(point, u, self.objective(point, margins), self.loss.conjugate(u)[0], largest)
 
-    def max_eigenvalue(self, matrix):
+    def max_eigenvalue(self, matrix: Symmetric) -> float:
         """Return the largest eigenvalue of a symmetric matrix."""
         return -PSD(self.order).min_eigenvalue(-matrix)
 
-    def rounding_margin(self, u):
+    def rounding_margin(self, u: Vector) -> float:
         """Return a bound, 0 if negligible, on the error of the largest eigenvalue of `bounds`."""
         margin = CANCELLATION * float(u @ self._norms)
         return margin if margin > FEASIBLE else 0.0
 
     @cached_property
-    def _norms(self):
+    def _norms(self) -> Vector:
         return self.constraints.norms()
 
 
-def certify_trace(problem, point, u):
+def certify_trace(problem: TraceSDP, point: Point | Symmetric, u: Vector) -> Certificate:
     """Prove from scratch how good (M, u) is, without trusting any number of a solver.
 
     P2 is not strongly convex, so the bound on the distance to the optimum only uses
@@ -196,7 +204,7 @@ def certify_trace(problem, point, u):
     return replace(proof, distance_bound=reach, min_eigenvalue=smallest)
 
 
-def _primal_bound(problem, point):
+def _primal_bound(problem: TraceSDP, point: Factored) -> tuple[float, float]:
     """Return the objective at M with all rounding added, and how much of it that is."""
     margins, reach = problem.constraints.forward_bound(point)
     trace, trace_rounding = inner(point.L, point.L)
@@ -204,7 +212,7 @@ def _primal_bound(problem, point):
     return trace + losses, trace_rounding + worst - losses + gamma(SUM + LIBRARY) * worst
 
 
-def _dual_bound(problem, u):
+def _dual_bound(problem: TraceSDP, u: Vector) -> tuple[float, float]:
     """Return the bound from u, made feasible with all rounding, and its own rounding."""
     S, error = problem.constraints.adjoint(u), problem.constraints.adjoint_error(u)
     largest = -lowest_eigenvalue(PSD(problem.order), -S, error)
@@ -212,7 +220,7 @@ def _dual_bound(problem, u):
     return problem.loss.conjugate(u)[0], problem.loss.conjugate_error(u)
 
 
-def _factored(problem, M):
+def _factored(problem: TraceSDP, M: Symmetric) -> Factored:
     split = PSD(problem.order).split(M)
     if split.lowest < -1e-10 * np.linalg.norm(M):
         raise CertificateError(
@@ -221,7 +229,7 @@ def _factored(problem, M):
     return split.positive()
 
 
-def _feasible(problem, u):
+def _feasible(problem: TraceSDP, u: Vector) -> Vector:
     """Return u if it is feasible for D2 up to rounding."""
     u, upper = np.asarray(u, dtype=float), problem.loss.upper
     if u.shape != upper.shape:

@@ -6,16 +6,20 @@ says to stop. The certificate is computed from the best of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from scipy.optimize import brentq, minimize
 
-from ...core import PSD, FrobeniusSDP, Solution
-from ...core.points import Factored
-from ...solvers import Monitor, State, conclude
+from ...core import PSD, FrobeniusSDP, Hinge
+from ...core.points import Array, Factored, Symmetric, Vector
+from ...core.solution import Solution
+from ...solvers import Monitor, State
 from ...solvers.active_set import active_set
-from .problem import certify_trace
+from ...solvers.monitor import Callback, conclude
+from .problem import Bounds, TraceLoss, TraceSDP, certify_trace
 
 #: Number of steps in which the first round corrects all columns; it doubles with each round.
 ROUND = 50
@@ -34,14 +38,20 @@ FIRST_SIGMA, FIRST_TOL = 3.0, 1e-2
 FAR, NEAR = 3.0, 1.5
 
 
+#: Function (problem, start, ledger) that runs a method.
+Method: TypeAlias = Callable[[TraceSDP, Factored, "Ledger"], None]
+
+
 class Ledger:
     """Lowest objective and highest bound of a run, which may be of different steps."""
 
-    def __init__(self, monitor):
-        self.monitor, self.best = monitor, None
+    def __init__(self, monitor: Monitor) -> None:
+        self.monitor = monitor
+        #: The best iterate, once one was recorded.
+        self.best: Any = None
         self._idle, self._mark = 0, np.inf
 
-    def record(self, bounds):
+    def record(self, bounds: Bounds) -> bool:
         """Record one iterate; return whether to stop."""
         if self.best is not None:
             lower = min(self.best, bounds, key=lambda each: each.primal)
@@ -50,7 +60,7 @@ class Ledger:
         self.best = bounds
         return self.monitor.record(bounds)
 
-    def is_idle(self):
+    def is_idle(self) -> bool:
         """Return whether to stop, also because the gap has not fallen in `PATIENCE` rounds."""
         self._idle = 0 if self.best.gap < 0.99 * self._mark else self._idle + 1
         self._mark = self.best.gap if self._idle == 0 else self._mark
@@ -59,7 +69,15 @@ class Ledger:
         return bool(self.monitor.status)
 
 
-def boost(problem, method, *, tol, max_iter, callback=None, start=None):
+def boost(
+    problem: TraceSDP,
+    method: Method,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+    start: Factored | None = None,
+) -> Solution:
     """Solve a `TraceSDP` to a relative duality gap by one of `METHODS`.
 
     `start` is an initial M, used if its objective is lower than that of zero. The other parameters,
@@ -75,7 +93,7 @@ def boost(problem, method, *, tol, max_iter, callback=None, start=None):
     return solution
 
 
-def _no_worse_than_zero(problem, start):
+def _no_worse_than_zero(problem: TraceSDP, start: Factored | None) -> Factored:
     """Return the start, or zero if that is better: no step leads back from a huge exponential."""
     zero = Factored(np.zeros((problem.order, 0)))
     if start is None:
@@ -86,7 +104,7 @@ def _no_worse_than_zero(problem, start):
     return start if objective <= of_zero else zero
 
 
-def column_rounds(problem, start, ledger):
+def column_rounds(problem: TraceSDP, start: Factored, ledger: Ledger) -> None:
     """Add every direction that gains, then correct all columns together (totally corrective).
 
     The columns of L, M = L L.T, are the sqrt(w_j) v_j. This needs a smooth loss.
@@ -103,7 +121,7 @@ def column_rounds(problem, start, ledger):
         n_steps *= 2
 
 
-def stages(problem, start, ledger):
+def stages(problem: TraceSDP, start: Factored, ledger: Ledger) -> None:
     """Add one rank-one matrix at a time, with a weight from a line search (stage-wise).
 
     A second line search finds one common factor of all weights, without which weights that turn
@@ -121,14 +139,14 @@ def stages(problem, start, ledger):
         weight = best_step(1.0, problem.loss, margins, change)
         margins = margins + weight * change
         L = np.hstack([point.L, np.sqrt(weight) * top.L])
-        factor = best_step(np.vdot(L, L), problem.loss, np.zeros_like(margins), margins)
+        factor = best_step(float(np.vdot(L, L)), problem.loss, np.zeros_like(margins), margins)
         point, margins = _compact(np.sqrt(factor) * L), factor * margins
         if weight == 0 and abs(factor - 1) < 1e-12:  # nothing moves any more
             ledger.monitor.status = "stalled"
             return
 
 
-def proximal_rounds(problem, start, ledger):
+def proximal_rounds(problem: TraceSDP, start: Factored, ledger: Ledger) -> None:
     """Take one proximal step per round, which corrects all of M also with the hinge.
 
     A round minimises the objective plus |M - last M|^2 / (2 sigma), which is the problem of
@@ -142,10 +160,11 @@ def proximal_rounds(problem, start, ledger):
         return
     sigma = FIRST_SIGMA / max(float(problem.constraints.norms().mean()), 1e-100)
     prior, inner_tol = start.dense(), FIRST_TOL
-    state, tol = State(u=u if start.rank else None), ledger.monitor.tol
+    state: Any = State(u=u if start.rank else None)
+    tol = ledger.monitor.tol
     while not ledger.monitor.status:
-        identity = np.eye(problem.order)
-        proximal = FrobeniusSDP(problem.constraints, problem.loss, identity, prior, sigma)
+        identity, loss = np.eye(problem.order), cast(Hinge, problem.loss)
+        proximal = FrobeniusSDP(problem.constraints, loss, identity, prior, sigma)
         state, bounds = _proximal_step(problem, proximal, state, inner_tol, ledger)
         if ledger.is_idle():
             return
@@ -153,7 +172,9 @@ def proximal_rounds(problem, start, ledger):
         sigma, inner_tol = _next_step(problem, state.u, bounds, sigma, inner_tol, tol)
 
 
-def _next_step(problem, u, bounds, sigma, inner_tol, tol):
+def _next_step(
+    problem: TraceSDP, u: Vector, bounds: Bounds, sigma: float, inner_tol: float, tol: float
+) -> tuple[float, float]:
     """Return length and accuracy of the next proximal step.
 
     The gap has two parts: u is infeasible, which a longer step reduces, and M does not belong to
@@ -178,11 +199,11 @@ METHODS = {
 }
 
 
-def best_step(price, loss, margins, change):
+def best_step(price: float, loss: TraceLoss, margins: Vector, change: Vector) -> float:
     """Return the s >= 0 that minimises price * s + loss(margins + s * change), if smooth."""
 
-    def slope(s):
-        return price - loss.multiplier(margins + s * change) @ change
+    def slope(s: float) -> float:
+        return price - float(loss.multiplier(margins + s * change) @ change)
 
     if slope(0.0) >= 0:
         return 0.0
@@ -192,7 +213,7 @@ def best_step(price, loss, margins, change):
     return brentq(slope, 0.0, above, xtol=1e-12 * above, rtol=1e-10)
 
 
-def principal(point, tol):
+def principal(point: Factored, tol: float) -> Factored:
     """Return M with orthogonal columns, the longest first, without negligible ones."""
     if not point.rank:
         return point
@@ -202,24 +223,26 @@ def principal(point, tol):
     return Factored(np.ascontiguousarray(directions[:, counts] * lengths[counts]))
 
 
-def _compact(L):
+def _compact(L: Array) -> Factored:
     """Return M with at most twice as many columns as rows."""
     return Factored(L) if L.shape[1] <= 2 * L.shape[0] else principal(Factored(L), 1e-12)
 
 
-def _state(problem, point):
+def _state(problem: TraceSDP, point: Factored) -> tuple[Vector, Vector, Symmetric]:
     """Return the margins of M, the u of the loss there, and sum_r u_r A_r."""
     margins = problem.constraints.forward(point)
     u = problem.loss.multiplier(margins)
     return margins, u, problem.constraints.adjoint(u)
 
 
-def _with_new_columns(problem, point, margins, weighted_sum):
+def _with_new_columns(
+    problem: TraceSDP, point: Factored, margins: Vector, weighted_sum: Symmetric
+) -> Factored:
     """Add all eigenvectors of eigenvalues above one, with a common weight from a line search."""
     split = PSD(problem.order).split(weighted_sum - np.eye(problem.order))
     new = split.positive()
     change = problem.constraints.forward(new)
-    step = best_step(np.vdot(new.L, new.L), problem.loss, margins, change)
+    step = best_step(float(np.vdot(new.L, new.L)), problem.loss, margins, change)
     return Factored(np.hstack([point.L, np.sqrt(step) * new.L]))
 
 
@@ -231,25 +254,25 @@ class _Correction:
     one, that eigenvector as a new column leads further down.
     """
 
-    def __init__(self, problem, ledger, n_steps):
+    def __init__(self, problem: TraceSDP, ledger: Ledger, n_steps: int) -> None:
         self.problem, self.ledger, self.n_left = problem, ledger, n_steps
 
-    def run(self, point):
+    def run(self, point: Factored) -> Factored:
         if not point.rank:
             return point
         self.last = point
         options = {"maxcor": MEMORY, "maxiter": 10**6, "maxfun": 10**7, "ftol": 0, "gtol": 0}
-        options = {"jac": True, "method": "L-BFGS-B", "options": options}
-        minimize(self._evaluate, point.L.ravel(), callback=self._step, **options)
+        given = {"jac": True, "method": "L-BFGS-B", "options": options}
+        minimize(self._evaluate, point.L.ravel(), callback=self._step, **given)
         return self.last
 
-    def _evaluate(self, x):
+    def _evaluate(self, x: Vector) -> tuple[float, Vector]:
         self.point = Factored(x.reshape(self.problem.order, -1).copy())
         self.margins, self.u, self.weighted_sum = _state(self.problem, self.point)
         self.residual = self.point.L - self.weighted_sum @ self.point.L
         return self.problem.objective(self.point, self.margins), 2 * self.residual.ravel()
 
-    def _step(self, x):
+    def _step(self, x: Vector) -> None:
         if not np.array_equal(x, self.point.L.ravel()):
             self._evaluate(x)
         self.last, self.n_left = self.point, self.n_left - 1
@@ -257,7 +280,7 @@ class _Correction:
         if self.ledger.record(bounds) or self.n_left <= 0 or self._is_corrected(bounds):
             raise StopIteration
 
-    def _is_corrected(self, bounds):
+    def _is_corrected(self, bounds: Bounds) -> bool:
         """Return whether most of the gap is due to directions that these columns do not span."""
         L = self.point.L
         if np.linalg.norm(self.residual) * np.linalg.norm(L) > SHARE * bounds.gap:
@@ -267,7 +290,9 @@ class _Correction:
         return inside - 1 < SHARE * (bounds.max_eigenvalue - 1)
 
 
-def _proximal_step(problem, proximal, state, inner_tol, ledger):
+def _proximal_step(
+    problem: TraceSDP, proximal: FrobeniusSDP, state: State, inner_tol: float, ledger: Ledger
+) -> tuple[State, Bounds]:
     """Solve the problem of one proximal step; its solution is recorded also when interrupted."""
     inner = ledger.monitor.inner(inner_tol)
     try:
@@ -281,14 +306,14 @@ def _proximal_step(problem, proximal, state, inner_tol, ledger):
     return inner.state, bounds
 
 
-def _bounds_of(problem, inner):
+def _bounds_of(problem: TraceSDP, inner: Monitor) -> Bounds:
     best = inner.best
     weighted_sum = np.eye(problem.order) - best.slack  # the cost is the identity
     margins = problem.constraints.forward(best.point)
     return problem.bounds(best.point, margins, best.u, weighted_sum)
 
 
-def _certified(problem, name, monitor):
+def _certified(problem: TraceSDP, name: str, monitor: Monitor) -> Solution:
     """Return the best iterate, without negligible columns if the certificate allows that."""
     best, tol = monitor.best, monitor.tol
     point = principal(best.point, tol)
@@ -298,5 +323,12 @@ def _certified(problem, name, monitor):
         certificate = certify_trace(problem, point, best.u)
     is_refuted = monitor.status == "optimal" and not certificate.relative_gap <= tol
     status = "stalled" if is_refuted else monitor.status
-    run = {"solver": name, "history": tuple(monitor.history), "n_iter": monitor.n_steps}
-    return Solution(point, best.u, certificate, status, **run)
+    return Solution(
+        point,
+        best.u,
+        certificate,
+        status,
+        solver=name,
+        history=tuple(monitor.history),
+        n_iter=monitor.n_steps,
+    )

@@ -38,7 +38,7 @@ from ..solve import solve_sdp
 from .cones import Conic, Dims, Translation, translate
 from .proofs import proves_infeasible, proves_unbounded
 
-__all__ = ["FROBMETRIC", "FrobmetricSolver"]
+__all__ = ["FROBMETRIC"]
 
 #: Largest error of an answer that misses the tolerance and is called inaccurate, not failed.
 INACCURATE = 1e-3

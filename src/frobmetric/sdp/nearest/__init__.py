@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...checks.text import in_html
-from ...core import Certificate, Hard
+from ...core import Hard
 from ...core.checks import as_bounded
 from ...core.points import Array, Vector
+from ...core.solution import Certificate
 from ...runtime.tables import html_table
-
-__all__ = ["NearestMatrix"]
-
 
 #: Difference of the diagonal of a correlation matrix from 1 that is rounding.
 UNCHANGED = 1e-13
@@ -40,7 +38,7 @@ class NearestMatrix:
     gradient : float
         Euclidean norm of the residuals of the constraints before X was made exact.
     status : str
-        As in `frobmetric.core.Solution`; any other than "optimal" came with a warning.
+        As in `frobmetric.core.solution.Solution`; any other than "optimal" came with a warning.
     n_iter : int
         Eigen-decompositions in the solver.
     solver : str

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from ...checks.arguments import as_symmetric, as_tolerance
-from ...core import PSD, Certificate, FrobeniusSDP, Step
+from ...core import PSD, FrobeniusSDP
 from ...core.checks import as_array, read_array, require_callable
 from ...core.points import Array, Symmetric, Vector, as_dense
 from ...core.problem import ROUNDING
+from ...core.solution import Certificate, Step
 from ...core.threads import one_thread, threads_for_order
-from ...solvers import SOLVERS, Callback, Monitor, State, conclude, solve
+from ...solvers import SOLVERS, Monitor, State, solve
+from ...solvers.monitor import Callback, conclude
 from . import UNCHANGED, NearestMatrix, check_min_eigenvalue, residual_norm
 from .entries import EntryRows, Norm, ScaledEntries, as_elementwise, as_norm, as_rows, congruence
 from .pairwise import Labels, PairwiseCorrelation, counts_as_weights
-
-__all__ = ["nearest_correlation"]
 
 #: Distance by which rounding may leave an eigenvalue below `min_eigenvalue`.
 BELOW = 5e-13

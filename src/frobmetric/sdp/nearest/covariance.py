@@ -14,12 +14,11 @@ from ...core import PSD, FrobeniusSDP, Hard, LowRank, Sparse, Stack
 from ...core.checks import MOST, as_array, as_finite, as_sequence
 from ...core.matrices import Scaled
 from ...core.points import Index, Vector
-from ...solvers import Callback, solve
+from ...solvers import solve
+from ...solvers.monitor import Callback
 from ..construct import as_senses
 from . import NearestMatrix, check_min_eigenvalue, residual_norm
 from .pairwise import Labels
-
-__all__ = ["nearest_covariance"]
 
 MISSING = (
     "; where it is missing, find the nearest correlation matrix (`nearest_correlation` with "

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...checks.arguments import as_symmetric, refuse_where
-from ...core import PSD, Constraints, Hard, Point
+from ...core import PSD, Constraints, Hard
 from ...core.checks import MOST, as_array, as_finite
-from ...core.points import Array, Index, Rows, Symmetric, Vector, as_dense
+from ...core.points import Array, Index, Point, Rows, Symmetric, Vector, as_dense
 from ...core.threads import threads_for_order
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import frobmetric
 from frobmetric import comparisons, embeddings, evaluation, export, manifold, model, neighbors
 from frobmetric.io import load, save
+from frobmetric.learning.constraints import DrawnConstraints, wrap_pairs
 
 from . import data
 from .entry import Entry, function
@@ -50,22 +51,22 @@ def _feedback(kind: type) -> Any:
 
 
 def _constraints(**given: Any) -> Any:
-    made = frobmetric.Constraints(given.pop("partial_labels"))
+    made = DrawnConstraints(given.pop("partial_labels"))
     return made.positive_negative_pairs(**given)
 
 
 def _chunks(**given: Any) -> Any:
-    return frobmetric.Constraints(given.pop("partial_labels")).chunks(**given)
+    return DrawnConstraints(given.pop("partial_labels")).chunks(**given)
 
 
 def _knn_triplets(**given: Any) -> Any:
-    made = frobmetric.Constraints(given.pop("partial_labels"))
+    made = DrawnConstraints(given.pop("partial_labels"))
     return made.generate_knntriplets(**given)
 
 
 def _split(**given: Any) -> Any:
     of_split = {name: given.pop(name) for name in ("tuples", "y")}
-    return list(frobmetric.ObjectSplit(**given).split(**of_split))
+    return list(evaluation.ObjectSplit(**given).split(**of_split))
 
 
 @wraps(export.map_function)
@@ -129,15 +130,15 @@ def _neighborhoods() -> list[Entry]:
         function("units_needed", neighbors.units_needed, max_false_match=0.01, confidence=0.95),
         function("ndcg_at_k", evaluation.ndcg_at_k, **RETRIEVAL, k=3, weight=2.0),
         function("recall_at_k", evaluation.recall_at_k, **RETRIEVAL, k=3, weight=2.0),
-        function("reciprocal_rank", evaluation.reciprocal_rank, **RETRIEVAL, weight=2.0),
+        function("reciprocal_rank", evaluation.retrieval.reciprocal_rank, **RETRIEVAL, weight=2.0),
         function("make_retrieval_scorer", evaluation.make_retrieval_scorer, measure="recall@3",
                  weight=0.3),
         Entry("RetrievalScorer", _metric_function, {"measure": "recall@3", "metric": "euclidean"}),
         function("pair_auc", evaluation.pair_auc, X=X, pairs=data.PAIR_INDEX, y=data.PAIR_SIGN),
         function("spearman", evaluation.spearman, X=X, pairs=data.PAIR_INDEX, score=SCORE),
-        function("Measure.parse", evaluation.Measure.parse, name="nDCG@10", weight=0.3),
-        function("Measure", evaluation.Measure, kind="ndcg", k=10, weight=0.3),
-        function("PairedErrors.from_mistakes", evaluation.PairedErrors.from_mistakes,
+        function("Measure.parse", evaluation.ranking.Measure.parse, name="nDCG@10", weight=0.3),
+        function("Measure", evaluation.ranking.Measure, kind="ndcg", k=10, weight=0.3),
+        function("PairedErrors.from_mistakes", evaluation.paired.PairedErrors.from_mistakes,
                  before=data.CORRECT, after=~data.CORRECT[::-1], sample_weight=data.PAIR_WEIGHT,
                  optional="sample_weight"),
     ]  # fmt: skip
@@ -177,16 +178,16 @@ def _triplets() -> list[Entry]:
                  pairs=data.PAIR_INDEX, y=data.PAIR_SIGN, random_state=0, weight=2.0),
         function("frob_path", frobmetric.frob_path, X=X, y=Y, Cs=np.array([1.0, 2.0]),
                  sample_weight=data.WEIGHT, optional="sample_weight"),
-        function("wrap_pairs", frobmetric.wrap_pairs, X=X, constraints=[
+        function("wrap_pairs", wrap_pairs, X=X, constraints=[
             data.PAIR_INDEX[:5, 0], data.PAIR_INDEX[:5, 1], data.PAIR_INDEX[5:, 0],
             data.PAIR_INDEX[5:, 1]]),
-        Entry("Constraints.positive_negative_pairs", _constraints,
+        Entry("DrawnConstraints.positive_negative_pairs", _constraints,
               {"partial_labels": Y, "n_constraints": 10, "same_length": False, "random_state": 0},
               data=frozenset({"partial_labels", "n_constraints"})),
-        Entry("Constraints.chunks", _chunks,
+        Entry("DrawnConstraints.chunks", _chunks,
               {"partial_labels": Y, "n_chunks": 4, "chunk_size": 2, "random_state": 0},
               data=frozenset({"partial_labels", "n_chunks", "chunk_size"})),
-        Entry("Constraints.generate_knntriplets", _knn_triplets,
+        Entry("DrawnConstraints.generate_knntriplets", _knn_triplets,
               {"partial_labels": Y, "X": X, "k_genuine": 2, "k_impostor": 3},
               data=frozenset({"partial_labels", "X", "k_genuine", "k_impostor"})),
         function("explain_distance", model.explain_distance, components=np.eye(3), a=X[0],
@@ -247,10 +248,10 @@ def _unfolding() -> list[Entry]:
     graph = manifold.neighbor_graph(X, 3)
     return [
         function("neighbor_graph", manifold.neighbor_graph, X=X, n_neighbors=3),
-        function("connect_components", manifold.connect_components, graph=graph, X=X,
+        function("connect_components", manifold.graph.connect_components, graph=graph, X=X,
                  n_neighbors=3),
         function("neighborhood_quality", manifold.neighborhood_quality, X=X, Y=X[:, :2]),
-        function("coranking_matrix", manifold.coranking_matrix, X=X, Y=X[:, :2]),
+        function("coranking_matrix", manifold.quality.coranking_matrix, X=X, Y=X[:, :2]),
     ]  # fmt: skip
 
 

@@ -100,7 +100,7 @@ def _pieces() -> list[Entry]:
         core.NeighborTriplets: {"X": X, "anchors": rows[:, 0], "near": rows[:, 1:2],
                                 "far": rows[:, 2:]},
         core.Bilinear: {"A": X, "B": X, "quadruplets": rows},
-        core.Scores: {"A": X, "B": X, "pairs": rows[:, :2]},
+        core.constraints.Scores: {"A": X, "B": X, "pairs": rows[:, :2]},
         core.LowRank: {"factors": list(X), "weights": None},
         core.Sparse: {"rows": data.ROWS.reshape(3, 9), "cone": core.PSD(3)},
         core.Stack: {"parts": [core.Pairs(X, rows[:, :2]), core.Triplets(X, rows[:, :3])]},
@@ -116,7 +116,7 @@ def _pieces() -> list[Entry]:
                                            "adjoint": np.diag}),
         Entry("Sparse.from_matrices", lambda matrices: _used(core.Sparse.from_matrices(matrices)),
               {"matrices": data.ROWS}),
-        Entry("Factored", lambda L: certify(problem(), core.Factored(L), np.zeros(12)),
+        Entry("Factored", lambda L: certify(problem(), core.points.Factored(L), np.zeros(12)),
               {"L": np.eye(3)}),
     ]  # fmt: skip
     return entries + [

@@ -19,6 +19,7 @@ import sklearn
 from sklearn.exceptions import DataConversionWarning
 
 import frobmetric
+from frobmetric.exceptions import NumericalError
 
 OURS = str(Path(frobmetric.__file__).parent)
 THEIRS = str(Path(sklearn.__file__).parent)
@@ -71,7 +72,7 @@ def judge_error(error: BaseException, takes_path: bool) -> Verdict:
     text = " ".join(str(error).split())[:160]
     if isinstance(error, MemoryError):
         return Verdict("memory", f"{name} at {place}: {text}")
-    if isinstance(error, frobmetric.NumericalError) and _is_deliberate(error.__traceback__):
+    if isinstance(error, NumericalError) and _is_deliberate(error.__traceback__):
         return Verdict("clear error: NumericalError")
     if isinstance(error, OSError) and takes_path and str(error):
         return Verdict("clear error: OSError")
