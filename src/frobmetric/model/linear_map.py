@@ -317,6 +317,9 @@ class LinearMap(Value):
                 f"feature_weight_ has shape {space.units.weight.shape}; expected "
                 f"({self.features.number},)"
             )
+        has_name = self.recipe is not None and isinstance(self.recipe.prior, str)
+        if space.prior_factor is not None and not has_name:
+            raise ValueError("it has prior_factor_, which only a prior by name has")
         if space.prior_components is not None:
             frozen_numbers("prior_components_", space.prior_components, self.features.number)
 

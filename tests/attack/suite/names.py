@@ -9,6 +9,7 @@ import re
 import tempfile
 import unicodedata
 import warnings
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -189,7 +190,8 @@ def in_files(stage, name, folder):
         if str(path) not in str(error):
             return f"matrix: {error!s:.200}"
     model = FrobMetric(n_passes=1).fit(stage.X, stage.numbers)
-    model.feature_names_in_ = np.array(stage.features(name), dtype=object)
+    names = np.array(stage.features(name), dtype=object)
+    model.map_ = replace(model.map_, features=replace(model.map_.features, names=names))
     save(model, folder / "m")
     if list(load(folder / "m").feature_names_in_) != stage.features(name):
         return "model: the names are others"

@@ -24,9 +24,10 @@ from frobmetric.model.agreement import disagreements
 from . import Attack, Findings, choose
 from .victims import make_victims
 
-#: Parameters and fitted attributes that say which problem was solved, and what its solution is.
+#: Parts of the recipe of a fit that say which problem was solved.
+ASKED = ("C", "loss", "pull", "prior", "kernel", "n_neighbors", "n_impostors")
+#: Fitted attributes that say what its solution is.
 CLAIMS = (
-    *("C", "loss", "pull", "prior", "kernel", "n_neighbors", "n_impostors"),
     *("components_", "scale_", "rank_", "n_triplets_", "units_", "feature_weight_", "gamma_"),
     *("prior_factor_", "classes_", "n_directions_", "unit_", "X_fit_"),
 )
@@ -63,8 +64,10 @@ VALUES = (
 VALUES += (
     {"float": "nan"},
     {"float": "inf"},
-    {"tensor": "components"},
-    {"tensor": "no"},
+    {"array": ["value.components", "C"]},
+    {"array": ["no", "F"]},
+    {"tuple": [1]},
+    {"Recipe": {}},
     "\x00\x1b",
 )
 
@@ -77,13 +80,13 @@ class Content:
     header: dict[str, str]
 
     @classmethod
-    def of(cls, path):
-        """Return what a file holds, its format and its seal among the texts."""
+    def read(cls, path):
+        """Return the content of a file."""
         from safetensors import safe_open
 
         with safe_open(path, framework="np") as file:
             names = list(file.keys())
-            return cls({name: file.get_tensor(name) for name in names}, dict(file.metadata()))
+            return cls({name: np.array(file.get_tensor(name)) for name in names}, file.metadata())
 
     def to_bytes(self, *, is_sealed):
         """Return the file; if `is_sealed`, with a seal of its own in place of the old one."""
@@ -131,7 +134,7 @@ def change_text(rng, content):
         case 2:
             content.header[name] = choose(rng, ["", "{}", "[]", "null", "frog", "3", "{" * 2000])
         case _:
-            content.header[choose(rng, ["extra", "output", "choice", "promise"])] = '{"a": 1}'
+            content.header[choose(rng, ["extra", "output", "value", "seal"])] = '{"a": 1}'
 
 
 def change_value(rng, content):
@@ -149,7 +152,7 @@ def change_value(rng, content):
         holder[key] = old * choose(rng, [1 + 1e-6, 1.01, 2, 1000, -1]) + (old == 0)
         holder[key] = int(holder[key]) if isinstance(old, int) else holder[key]
     elif isinstance(holder, dict) and rng.random() < 0.15:
-        holder[choose(rng, ["extra", "C ", "__class__"])] = old
+        holder[choose(rng, ["extra", "C ", "__class__", "Recipe"])] = old
     else:
         holder[key] = choose(rng, VALUES)
     content.header[name] = json.dumps(part)
@@ -195,7 +198,7 @@ def change_shape(rng, content):
         case 4:
             del content.tensors[name]
         case _:
-            content.tensors[choose(rng, ["extra", "prior", "X_fit", "bounds"])] = array
+            content.tensors[choose(rng, ["extra", "value.components", "parameters.prior"])] = array
 
 
 EDITS = {
@@ -223,7 +226,7 @@ def attack_files(count, seed):
             name = choose(rng, sorted(originals))
             data, original = originals[name]
             path.write_bytes(data)
-            content = Content.of(path)
+            content = Content.read(path)
             edit = choose(rng, sorted(EDITS))
             is_sealed = edit not in ("bytes", "cut") and rng.random() < 0.6
             written = EDITS[edit](rng, content) or content.to_bytes(is_sealed=is_sealed)
@@ -296,7 +299,7 @@ class Original:
         """Return what the command `certify` says."""
         proof = self.victim.prove(model)
         differing = disagreements(model.certificate_, proof, model.history_)
-        return not differing and proof.error <= min(model.tol, 0.99)
+        return not differing and proof.is_within(model.map_.run.tol)
 
     def _is_true(self, loaded):
         """Return whether the objectives in a file are those of the problem that it states.
@@ -308,14 +311,15 @@ class Original:
         stated, proof = loaded.certificate_, self.victim.prove_exactly(loaded)
         allowed = STATED * max(abs(proof.primal), abs(proof.dual))
         away = max(abs(stated.primal - proof.primal), abs(stated.dual - proof.dual))
-        return bool(away <= allowed and proof.relative_gap <= min(loaded.tol, 0.99))
+        return bool(away <= allowed and proof.is_within(loaded.map_.run.tol))
 
     def _changed(self, loaded):
         """Return the names of the claims that differ by more than rounding."""
-        is_polynomial = _claim(self.model, "kernel") == "polynomial"
-        names = CLAIMS + ("degree", "coef0") * is_polynomial
-        # what is missing claims nothing
-        names = [name for name in names if _claim(loaded, name) is not None]
+        is_polynomial = getattr(self.model, "kernel", None) == "polynomial"
+        asked = ASKED + ("degree", "coef0") * is_polynomial
+        asked = asked if getattr(loaded.map_, "recipe", None) is not None else ()
+        names = [n for n in CLAIMS if hasattr(loaded, n)]  # what is missing claims nothing
+        names += asked
         both = {n: [_claim(each, n) for each in (self.model, loaded)] for n in names}
         changed = [name for name, values in both.items() if not _is_same(*values)]
         try:
@@ -351,9 +355,9 @@ def is_other_basis(original, loaded):
 
 
 def _claim(model, name):
-    """Return a claim of a model; of a prior, the product of any factor of it."""
-    learned = getattr(model, "map_", None)
-    value = getattr(getattr(learned, "recipe", None), name, getattr(model, name, None))
+    """Return a claim of a model; the prior, of which any factor may be given."""
+    holder = model if name.endswith("_") else model.map_.recipe
+    value = getattr(holder, name, None)
     is_factor = name == "prior_factor_" and getattr(value, "ndim", 0) == 2
     return value @ value.T if is_factor else value
 

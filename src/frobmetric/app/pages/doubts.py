@@ -67,7 +67,7 @@ def find_doubts(
         reason = "the triplets of the model are not of these samples"
         return Doubts(notes=(f"{reason}, so they cannot be listed.".capitalize(),))
     weight = proven.triplets_.weight
-    bound = getattr(proven, "C_", proven.C) * weight / weight.sum()
+    bound = proven.map_.recipe.C * weight / weight.sum()
     is_at_bound = proven.dual_coef_ >= AT_BOUND * bound
     margins = _margins(mapped, triplets)
     samples, shares = _doubtful(triplets[:, 0], is_at_bound, margins, predicted != y)
