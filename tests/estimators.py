@@ -486,13 +486,12 @@ def other_value(entry: Entry, name: str) -> Any:
     return {int: lambda: now + 1, float: lambda: now / 2 + 0.001}.get(type(now), lambda: 2)()
 
 
-WASTED = "30: Ctrl-C in the last solve of an adapter throws the map so far away"
-#: Known defects as patterns of "contract: entry, what is tried", and why they fail (with the number
-#: of the issue). Each is an expected failure, which must turn into a pass when it is mended.
+WASTED = "Ctrl-C in the last solve of an adapter throws the map so far away"
+#: Known defects as patterns of "contract: entry, what is tried", and why they fail. Each is an expected failure, which must turn into a pass when it is mended.
 DEFECTS: dict[str, str] = {
     "Ctrl-C in the last solve: EmbeddingAdapter*": WASTED,
-    "extreme units: MaximumVarianceUnfolding landmarks, -480": "30: the division overflows",
-    "extreme units: LFDA, -*": "30: LFDA maps samples of size 1e-48 to nearly zero without a word",
+    "extreme units: MaximumVarianceUnfolding landmarks, -480": "the division overflows",
+    "extreme units: LFDA, -*": "LFDA maps samples of size 1e-48 to nearly zero without a word",
 }
 
 

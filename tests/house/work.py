@@ -30,7 +30,7 @@ PAPER: dict[str, Any] = {"units": "raw", "n_passes": 1, "C": 1e4}
 
 def folder_of_data() -> Path:
     """Return the folder of real data sets."""
-    beside = (ROOT.parent / "shared" / "data", Path("/work/shared/data"))
+    beside = (ROOT.parent / "shared" / "data",)
     given = os.environ.get("FROBMETRIC_DATA")
     return Path(given) if given else next((path for path in beside if path.is_dir()), beside[0])
 
