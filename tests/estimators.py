@@ -487,7 +487,8 @@ def other_value(entry: Entry, name: str) -> Any:
 
 
 WASTED = "Ctrl-C in the last solve of an adapter throws the map so far away"
-#: Known defects as patterns of "contract: entry, what is tried", and why they fail. Each is an expected failure, which must turn into a pass when it is mended.
+#: Known defects as patterns of "contract: entry, what is tried", and why they fail. Each is an
+#: expected failure, which must turn into a pass when it is mended.
 DEFECTS: dict[str, str] = {
     "Ctrl-C in the last solve: EmbeddingAdapter*": WASTED,
     "extreme units: MaximumVarianceUnfolding landmarks, -480": "the division overflows",
