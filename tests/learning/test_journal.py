@@ -163,15 +163,15 @@ def test_ctrl_c_leaves_the_last_state(path, n_passes):
             raise KeyboardInterrupt
 
     with pytest.raises(Interrupted) as caught:
-        _metric(callback=interrupt, n_passes=n_passes).fit(X, Y, checkpoint=path)
-    stage, solution = _stage(path), caught.value.solution
+        _metric(callback=interrupt, n_passes=n_passes, keep_dual=True).fit(X, Y, checkpoint=path)
+    stage, learned = _stage(path), caught.value.solution
     assert (stage.number, stage.is_searched) == (0, True)
     metric, whole = _metric(n_passes=n_passes), _metric(n_passes=n_passes).fit(X, Y)
     metric.fit(X, Y, checkpoint=path)
     if n_passes == 1:
-        assert np.array_equal(stage.run.u, solution.u)
-        assert metric.history_[: len(solution.history)] == list(solution.history)
-        assert metric.n_iter_ > solution.n_iter
+        assert np.array_equal(stage.run.u, learned.proof.u)
+        assert metric.history_[: len(learned.run.history)] == list(learned.run.history)
+        assert metric.n_iter_ > learned.run.n_iter
     else:  # an earlier solve is repeated, to the same bits
         _assert_same(metric, whole)
     assert metric.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=2e-7)
