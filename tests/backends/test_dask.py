@@ -181,7 +181,7 @@ def test_options_are_chosen_on_a_cluster(cluster, digits):
         warnings.simplefilter("ignore", UserWarning)
         found = FrobMetricCV().fit(*as_collections(*digits))
     assert found.certificate_.relative_gap <= found.tol
-    assert found.report_.errors.n_samples == 600
+    assert found.report_.errors.n_units == 600
 
 
 def test_errors_of_the_samples_reach_the_caller(threads, digits):

@@ -167,7 +167,7 @@ def test_options_are_chosen_on_an_excerpt(digits, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         found = FrobMetricCV().fit(in_shards(X, tmp_path, 2), y)
-    assert found.report_.errors.n_samples == 600
+    assert found.report_.errors.n_units == 600
     assert found.certificate_.relative_gap <= found.tol
     with pytest.raises(ValueError, match="samples in shards"):
         found.predict(X)

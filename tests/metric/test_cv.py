@@ -70,7 +70,7 @@ class TestChoice:
         np.testing.assert_array_equal(metric.components_, plain.components_)
         assert metric.certificate_ == plain.certificate_
         assert metric.certify(X) == plain.certify(X)
-        assert metric.C_ == metric.C == metric.best_params_["C"]
+        assert metric.C_ == metric.map_.recipe.C == metric.best_params_["C"]
         assert metric.units_ == plain.units_
 
     @pytest.mark.parametrize("scale", [np.ones(13), 10.0 ** np.linspace(-6, 6, 13)[::-1]], ids=str)
@@ -430,7 +430,7 @@ class TestEstimator:
         with pytest.raises(AttributeError):
             metric.report_  # noqa: B018
         with pytest.raises(AttributeError):
-            metric.C  # noqa: B018
+            metric.C_  # noqa: B018
 
     def test_a_failed_update_keeps_the_classifier(self):
         X, y = useful_direction()

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from frobmetric_paper.baselines.base import cache_folder
 from frobmetric_paper.bench import RESULTS, __main__, find, names, summary
 from frobmetric_paper.harness import timing
 from frobmetric_paper.harness.benchmark import Benchmark, Cell, Options
@@ -345,6 +346,8 @@ QUICK = {
 def test_small_version(name, parts, data_folder, tmp_path):
     if name == "metric_learn_tests" and not (data_folder / "metric-learn" / "test").is_dir():
         pytest.skip(f"needs a clone of metric-learn in {data_folder / 'metric-learn'}")
+    if name == "learners" and not (cache_folder() / "metric-learn").is_dir():
+        pytest.skip("needs metric-learn; install it by: frobmetric reproduce baselines")
     given = ["--only", *parts.split(), "--quick", "--repeat", "1", "--limit", "20"]
     given += ["--folder", str(data_folder), "-o", str(tmp_path)]
     assert __main__.main([name, *given]) == 0

@@ -34,7 +34,7 @@ def test_the_small_version(folder, tmp_path):
     pytest.importorskip("matplotlib", reason="the page has a figure")
     options = Options(folder=folder, is_quick=True)
     part = "hwu64/use/wordllama"
-    runs = bridge.BENCHMARKS[0].parts[part](options)
+    runs = bridge.BENCHMARK.parts[part](options)
     page = bridge.bridge_page({part: runs})
     assert {row["map"] for row in page["maps"]} >= {*bridge.BRIDGES, "kernel ridge"}
     assert all(row["set"] == "HWU64, USE → WordLlama" for row in page["maps"])

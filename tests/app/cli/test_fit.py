@@ -90,7 +90,7 @@ def test_fit_chooses_the_options_and_reports():
     assert answer["C"] == loaded.C_
     run("certify", "m.safetensors", "wine.csv", "-t", "label")
     tested = run("evaluate", "m.safetensors", "wine.csv", "--train", "wine.csv", "-t", "label")
-    assert "178 test samples" in " ".join(tested.stdout.split())
+    assert "178 held-out samples" in " ".join(tested.stdout.split())
 
 
 @pytest.mark.parametrize(
